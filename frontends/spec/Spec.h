@@ -1,0 +1,255 @@
+//===- Spec.h - what a person wrote, as plain structs ---------------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+//
+// The result of reading the YAML files: typed, with defaults filled in, checked
+// against each other, and with the place that each value came from. No YAML
+// library, no MLIR. Key names and meanings are in docs/spec.md.
+//
+//===----------------------------------------------------------------------===//
+#ifndef RECKON_FRONTENDS_SPEC_SPEC_H
+#define RECKON_FRONTENDS_SPEC_SPEC_H
+
+#include "frontends/spec/Accelerators.h"
+#include "frontends/spec/Diagnostic.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace reckon {
+
+/// A value and the key that it came from. Without the key (`given` false) the
+/// value is the default and `loc` the key of the section around it.
+template <typename T> struct Field {
+  T value{};
+  SourceLoc loc;
+  bool given = false;
+
+  const T &operator*() const { return value; }
+  const T *operator->() const { return &value; }
+};
+
+/// What the planner may choose from for one key. `isAuto` leaves the choice to
+/// the planner. `values` are the allowed ones, none twice, in the order
+/// written; a fixed value is a list of one. Where this version knows the whole
+/// domain (everything but the sizes tensor_parallel, pipeline_parallel,
+/// data_parallel and micro_batch_size) `values` is filled for auto too.
+template <typename T> struct Choice {
+  bool isAuto = true;
+  std::vector<T> values;
+  SourceLoc loc;
+  bool given = false;
+
+  /// The user wrote exactly one value.
+  bool fixed() const { return !isAuto && values.size() == 1; }
+  const T &value() const { return values.front(); }
+  /// Whether the planner may take `v`.
+  bool allows(const T &v) const {
+    return (isAuto && values.empty()) ||
+           std::find(values.begin(), values.end(), v) != values.end();
+  }
+};
+
+enum class RopeType { None, Llama3 };
+
+/// Rescaling of rotary frequencies; the formula is the one of Hugging Face's
+/// `rope_type: llama3`.
+struct RopeScalingSpec {
+  Field<RopeType> type;
+  Field<double> factor;
+  Field<double> lowFreqFactor;
+  Field<double> highFreqFactor;
+  Field<int64_t> originalMaxPositionEmbeddings;
+};
+
+/// The model; keys and defaults are those of a Hugging Face config.json.
+struct ModelSpec {
+  SourceLoc loc;
+  Field<std::string> name;
+  Field<std::string> architecture;
+  Field<int64_t> vocabSize;
+  Field<int64_t> hiddenSize;
+  Field<int64_t> intermediateSize;
+  Field<int64_t> numHiddenLayers;
+  Field<int64_t> numAttentionHeads;
+  Field<int64_t> numKeyValueHeads;
+  Field<int64_t> headDim;
+  Field<bool> tieWordEmbeddings;
+  Field<double> ropeTheta;
+  RopeScalingSpec ropeScaling;
+  Field<double> rmsNormEps;
+  Field<double> initializerRange;
+  /// 0 when not given; for Llama only a warning compares it with the sequence.
+  Field<int64_t> maxPositionEmbeddings;
+};
+
+/// Texts that go into launch.sbatch as they are.
+struct SlurmSpec {
+  SourceLoc loc;
+  Field<std::string> partition;
+  Field<std::string> account;
+  Field<std::string> qos;
+  Field<std::string> time;
+  Field<std::string> setup;                 ///< shell lines before srun
+  Field<std::vector<std::string>> srunArgs; ///< one argument an entry
+  Field<std::vector<std::string>> extra;    ///< one #SBATCH option an entry
+};
+
+struct ClusterSpec {
+  SourceLoc loc;
+  Field<Accelerator> accelerator;
+  Field<int64_t> nodes;
+  Field<int64_t> gpusPerNode;
+  Field<double> interNodeBandwidthGbps; ///< Gbit/s per GPU, per direction
+  Field<double> memoryReserveGib;
+  Field<double> hostMemoryGib; ///< per node; 0 when not known
+  Field<double> gpuMtbfHours;
+  Field<double> pricePerGpuHour;
+  Field<std::string> efficiencyProfile;  ///< empty when not given
+  Field<std::string> bootstrapInterface; ///< empty when not given
+  SlurmSpec slurm;
+
+  int64_t worldSize() const { return *nodes * *gpusPerNode; }
+};
+
+enum class Precision { Fp32, Bf16 };
+enum class GradReduceDtype { Fp32 };
+
+struct OptimizerSpec {
+  SourceLoc loc;
+  Field<std::string> name; ///< adamw
+  Field<double> lr;
+  Field<double> beta1;
+  Field<double> beta2;
+  Field<double> eps;
+  Field<double> weightDecay;
+  Field<double> clipGrad; ///< largest global norm; 0 turns clipping off
+};
+
+enum class LrScheduleType { Constant, Linear, Cosine, Wsd };
+
+/// With s = completed steps counted from 1, w = warmupSteps, T = trainSteps:
+/// lr·s/w while s <= w; then by type, with x = (s − w)/(T − w):
+/// constant lr; linear lr + (minLr − lr)·x;
+/// cosine minLr + (lr − minLr)·(1 + cos πx)/2; wsd lr until T − decaySteps and
+/// from there in a straight line to minLr at T. Past T the value at T.
+struct LrScheduleSpec {
+  SourceLoc loc;
+  Field<LrScheduleType> type;
+  Field<int64_t> warmupSteps;
+  Field<int64_t> decaySteps; ///< only wsd
+  Field<double> minLr;
+};
+
+struct DataSpec {
+  SourceLoc loc;
+  bool given = false;        ///< whether training.data is there at all
+  Field<std::string> format; ///< text
+  Field<std::string> path;   ///< as written
+  /// Folder that a relative `path` starts from: the one of the YAML file that
+  /// names it, empty for the current one.
+  std::string folder;
+  Field<std::string> tokenizer; ///< byte
+
+  /// `path` as seen from the current folder.
+  std::string resolvedPath() const;
+};
+
+struct CheckpointSpec {
+  SourceLoc loc;
+  bool given = false;
+  Field<std::string> dir;
+  Field<int64_t> keep;
+  Field<bool> async;
+};
+
+struct TrainingSpec {
+  SourceLoc loc;
+  Field<int64_t> sequenceLength;
+  Field<int64_t> globalBatchSize; ///< sequences per step
+  Field<int64_t> trainSteps;
+  Field<Precision> precision;
+  Field<GradReduceDtype> gradReduceDtype;
+  OptimizerSpec optimizer;
+  LrScheduleSpec lrSchedule;
+  Field<int64_t> seed;
+  DataSpec data;
+  CheckpointSpec checkpoint;
+};
+
+enum class PipelineSchedule { GPipe, OneFOneB };
+enum class Recompute { None, Full };
+
+/// The choices that are left to the planner. Degrees that this version cannot
+/// spread (context, expert, virtual pipeline) are here as the choice {1}.
+struct ParallelismSpec {
+  SourceLoc loc;
+  Choice<int64_t> tensorParallel;
+  Choice<bool> sequenceParallel; ///< {false}
+  Choice<int64_t> contextParallel;
+  Choice<int64_t> pipelineParallel;
+  Choice<int64_t> virtualPipeline;
+  Choice<PipelineSchedule> pipelineSchedule;
+  /// Decoder layers per stage, empty for auto. Given, pipelineParallel is
+  /// narrowed to its length.
+  Field<std::vector<int64_t>> pipelineLayout;
+  Choice<int64_t> expertParallel;
+  Choice<int64_t> expertTensorParallel;
+  /// auto: world / (tp·cp·pp).
+  Choice<int64_t> dataParallel;
+  Choice<int64_t> zeroStage;
+  Choice<int64_t> microBatchSize;
+  Choice<Recompute> recompute;
+};
+
+struct ConstraintsSpec {
+  SourceLoc loc;
+  /// Bounds total − reserve of a rank. Not given: the accelerator's memory
+  /// minus the reserve, which is then the value.
+  Field<double> memoryLimitGib;
+  Field<double> maxBubble; ///< idle time over ideal time
+  Field<std::optional<double>> hostMemoryLimitGib;
+
+  int64_t memoryLimitBytes() const {
+    return static_cast<int64_t>(*memoryLimitGib * 1073741824.0);
+  }
+};
+
+struct SearchSpec {
+  SourceLoc loc;
+  Field<std::string> objective; ///< step_time
+  Field<double> timeLimitS;
+  Field<int64_t> top;
+};
+
+/// Everything a compile needs to know from the user.
+struct Spec {
+  ModelSpec model;
+  ClusterSpec cluster;
+  TrainingSpec training;
+  ParallelismSpec parallelism;
+  ConstraintsSpec constraints;
+  SearchSpec search;
+  std::vector<Diagnostic> warnings;
+  /// The merged spec as one YAML text: keys in the order of docs/spec.md,
+  /// values as written, nothing of the machine or of the files it came from.
+  /// Reading it gives the same spec and the same text.
+  std::string canonical;
+};
+
+/// The YAML spellings, for reports.
+const char *toString(RopeType type);
+const char *toString(Precision precision);
+const char *toString(GradReduceDtype dtype);
+const char *toString(LrScheduleType type);
+const char *toString(PipelineSchedule schedule);
+const char *toString(Recompute recompute);
+
+} // namespace reckon
+
+#endif // RECKON_FRONTENDS_SPEC_SPEC_H
