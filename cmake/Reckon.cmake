@@ -1,0 +1,46 @@
+# Functions that every folder's CMakeLists.txt uses.
+
+add_library(reckon_flags INTERFACE)
+target_compile_options(reckon_flags INTERFACE -Wall -Wextra
+                       -Wno-unused-parameter -Wno-missing-field-initializers)
+target_include_directories(reckon_flags INTERFACE
+                           ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+if(RECKON_SANITIZE)
+  target_compile_options(reckon_flags INTERFACE
+                         -fsanitize=${RECKON_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(reckon_flags INTERFACE -fsanitize=${RECKON_SANITIZE})
+endif()
+
+# lld links a tool with libMLIR in under a second, GNU ld in four.
+find_program(RECKON_LLD NAMES ld.lld
+             HINTS /usr/lib/llvm-22/bin NO_DEFAULT_PATH)
+if(RECKON_LLD)
+  get_filename_component(RECKON_LLD_DIR ${RECKON_LLD} DIRECTORY)
+  add_link_options(-fuse-ld=lld -B${RECKON_LLD_DIR})
+endif()
+
+# reckon_library(NAME SOURCES a.cpp ... [DEPS x y])
+# A static library of Reckon's own code.
+function(reckon_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC reckon_flags ${ARG_DEPS})
+endfunction()
+
+# reckon_tool(NAME SOURCES a.cpp ... [DEPS x y])
+# A program in build/bin.
+function(reckon_tool name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE reckon_flags ${ARG_DEPS})
+endfunction()
+
+# reckon_unit_test(NAME SOURCES a.cpp ... [DEPS x y])
+# One GoogleTest program, registered with ctest case by case.
+function(reckon_unit_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE reckon_flags ${ARG_DEPS}
+                        GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+endfunction()

@@ -1,0 +1,48 @@
+//===- Choice.h - one point of the space that the planner searches --------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#ifndef RECKON_PASSES_MODEL_CHOICE_H
+#define RECKON_PASSES_MODEL_CHOICE_H
+
+#include "frontends/spec/Spec.h"
+
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+namespace reckon::model {
+
+using ScheduleKind = ::reckon::PipelineSchedule;
+using ::reckon::Precision;
+using ::reckon::Recompute;
+
+/// Everything that is decided about how a model is spread and run: the
+/// planner's result and the compiler's input. Not to be confused with the
+/// spec's `reckon::Choice<T>`, which is what one key of the YAML leaves open.
+struct Choice {
+  int64_t tp = 1; ///< tensor parallel
+  int64_t cp = 1; ///< context parallel
+  int64_t ep = 1; ///< expert parallel
+  int64_t dp = 1; ///< data parallel
+  int64_t pp = 1; ///< pipeline stages
+  int64_t v = 1;  ///< chunks per pipeline rank
+  int64_t zero = 0;
+  int64_t microBatch = 1;      ///< sequences in a micro-batch of one replica
+  int64_t numMicroBatches = 1; ///< micro-batches a step
+  Recompute recompute = Recompute::None;
+  ScheduleKind schedule = ScheduleKind::OneFOneB;
+  std::vector<int64_t> layout{}; ///< decoder layers of each stage
+  Precision precision = Precision::Bf16;
+
+  int64_t world() const { return tp * cp * ep * dp * pp; }
+  int64_t layers() const {
+    return std::accumulate(layout.begin(), layout.end(), int64_t{0});
+  }
+  bool operator==(const Choice &) const = default;
+};
+
+} // namespace reckon::model
+
+#endif // RECKON_PASSES_MODEL_CHOICE_H

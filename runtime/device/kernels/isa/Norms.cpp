@@ -1,0 +1,126 @@
+//===- Norms.cpp - RMSNorm, forward and backward --------------------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/device/kernels/isa/Rows.h"
+
+namespace reckon::device::RECKON_ISA {
+
+namespace {
+
+/// Sum over a row of f(i, n), where f gives lanes [i, i + n). Lane sums go to
+/// f64 every 64 vectors so that the error does not grow with the row.
+template <typename Lanes>
+RECKON_INLINE double rowSum(int64_t n, Lanes lanes) {
+  double total = 0.0;
+  int64_t i = 0;
+  while (i + W <= n) {
+    int64_t stop = i + 64 * W < n ? i + 64 * W : n;
+    F a{}, b{};
+    for (; i + 2 * W <= stop; i += 2 * W) {
+      a += lanes(i, W);
+      b += lanes(i + W, W);
+    }
+    for (; i + W <= stop; i += W)
+      a += lanes(i, W);
+    total += sum(a + b);
+  }
+  if (i < n)
+    total += sum(lanes(i, n - i));
+  return total;
+}
+
+RECKON_INLINE F take(const float *p, int64_t n) {
+  return n == W ? load(p) : loadPart(p, n);
+}
+
+RECKON_INLINE float inverse(const float *x, int64_t h, float eps) {
+  double squares = rowSum(h, [=](int64_t i, int64_t n) {
+    F v = take(x + i, n);
+    return v * v;
+  });
+  return static_cast<float>(
+      1.0 / __builtin_sqrt(squares / static_cast<double>(h) + eps));
+}
+
+} // namespace
+
+void rmsNorm(const float *x, const float *w, float *y, int64_t rows, int64_t h,
+             float eps) {
+  for (int64_t r = 0; r < rows; ++r, x += h, y += h) {
+    float rstd = inverse(x, h, eps);
+    int64_t i = 0;
+    for (; i + W <= h; i += W)
+      store(y + i, load(x + i) * rstd * load(w + i));
+    for (; i < h; ++i)
+      y[i] = x[i] * rstd * w[i];
+  }
+}
+
+void rmsInverse(const float *x, float *rstd, int64_t rows, int64_t h,
+                float eps) {
+  for (int64_t r = 0; r < rows; ++r)
+    rstd[r] = inverse(x + r * h, h, eps);
+}
+
+// With n = x * rstd: dx = rstd * (dy * w - n * mean(dy * w * n)).
+void rmsNormGradInput(const float *dy, const float *x, const float *w,
+                      float *dx, int64_t rows, int64_t h, float eps) {
+  for (int64_t r = 0; r < rows; ++r, dy += h, x += h, dx += h) {
+    float rstd = inverse(x, h, eps);
+    double dot = rowSum(h, [=](int64_t i, int64_t n) {
+      return take(dy + i, n) * take(w + i, n) * take(x + i, n);
+    });
+    float mean = static_cast<float>(dot * rstd / static_cast<double>(h)) * rstd;
+    int64_t i = 0;
+    for (; i + W <= h; i += W)
+      store(dx + i, (load(dy + i) * load(w + i) - load(x + i) * mean) * rstd);
+    for (; i < h; ++i)
+      dx[i] = (dy[i] * w[i] - x[i] * mean) * rstd;
+  }
+}
+
+void rmsNormGradWeight(const float *dy, const float *x, const float *rstd,
+                       float *gw, int64_t rows, int64_t h, int64_t begin,
+                       int64_t end, bool accumulate) {
+  // Blocks of rows keep the f32 sums short, panels of columns keep the running
+  // sums in registers.
+  constexpr int64_t block = 64;
+  auto panel = [&](int64_t c, int64_t n) {
+    F total = accumulate ? take(gw + c, n) : F{};
+    for (int64_t first = 0; first < rows; first += block) {
+      int64_t last = first + block < rows ? first + block : rows;
+      F part{};
+      for (int64_t r = first; r < last; ++r)
+        part += take(dy + r * h + c, n) * take(x + r * h + c, n) * rstd[r];
+      total += part;
+    }
+    n == W ? store(gw + c, total) : storePart(gw + c, total, n);
+  };
+  constexpr int64_t panels = 4;
+  int64_t c = begin;
+  for (; c + panels * W <= end; c += panels * W) {
+    F total[panels];
+    for (int64_t j = 0; j < panels; ++j)
+      total[j] = accumulate ? load(gw + c + j * W) : F{};
+    for (int64_t first = 0; first < rows; first += block) {
+      int64_t last = first + block < rows ? first + block : rows;
+      F part[panels] = {};
+      for (int64_t r = first; r < last; ++r)
+        for (int64_t j = 0; j < panels; ++j)
+          part[j] += load(dy + r * h + c + j * W) *
+                     load(x + r * h + c + j * W) * rstd[r];
+      for (int64_t j = 0; j < panels; ++j)
+        total[j] += part[j];
+    }
+    for (int64_t j = 0; j < panels; ++j)
+      store(gw + c + j * W, total[j]);
+  }
+  for (; c + W <= end; c += W)
+    panel(c, W);
+  if (c < end)
+    panel(c, end - c);
+}
+
+} // namespace reckon::device::RECKON_ISA
