@@ -426,9 +426,6 @@ private:
   std::string problem_;
 };
 
-/// FlatBuffers leaves absent tables as null pointers inside vectors only when
-/// a vector holds a null offset, which its verifier refuses; absent fields are
-/// handled where they are optional.
 } // namespace
 
 Status validateStagePlan(const StagePlanT &plan, const std::string &file) {
