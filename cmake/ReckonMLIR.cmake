@@ -13,3 +13,7 @@ target_include_directories(reckon_mlir SYSTEM INTERFACE
                            ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 target_compile_definitions(reckon_mlir INTERFACE ${LLVM_DEFINITIONS_LIST})
 target_link_libraries(reckon_mlir INTERFACE MLIR LLVM)
+
+# mlir-tblgen takes its include path from the folder's include directories.
+include_directories(${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+include_directories(SYSTEM ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})

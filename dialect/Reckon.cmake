@@ -2,7 +2,8 @@
 #                    [ENUMS] [ATTRS] [INTERFACES TrainInterfaces.td])
 #
 # One call per dialect folder: runs tablegen on TD, writes the reference page
-# docs/reference/<prefix>.md into the build folder, and builds reckon_<prefix>.
+# docs/reference/<prefix>.md into the build folder, and builds
+# reckon_dialect_<prefix>.
 # The generated headers land in the build folder beside their source, so they
 # are included as "dialect/Train/TrainOps.h.inc".
 function(reckon_add_dialect name)
@@ -32,15 +33,12 @@ function(reckon_add_dialect name)
     mlir_tablegen(${name}Types.cpp.inc -gen-typedef-defs
                   -typedefs-dialect=${ARG_PREFIX})
   endif()
-  add_public_tablegen_target(reckon_${lower}_inc)
-
   if(ARG_INTERFACES)
     set(LLVM_TARGET_DEFINITIONS ${ARG_INTERFACES})
     mlir_tablegen(${name}Interfaces.h.inc -gen-op-interface-decls)
     mlir_tablegen(${name}Interfaces.cpp.inc -gen-op-interface-defs)
-    add_public_tablegen_target(reckon_${lower}_interfaces_inc)
-    add_dependencies(reckon_${lower}_inc reckon_${lower}_interfaces_inc)
   endif()
+  add_public_tablegen_target(reckon_dialect_${lower}_inc)
 
   set(LLVM_TARGET_DEFINITIONS ${ARG_TD})
   tablegen(MLIR ${ARG_PREFIX}.md -gen-dialect-doc -dialect=${ARG_PREFIX})
@@ -49,13 +47,14 @@ function(reckon_add_dialect name)
     COMMAND ${CMAKE_COMMAND} -E copy
             ${CMAKE_CURRENT_BINARY_DIR}/${ARG_PREFIX}.md ${page}
     DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${ARG_PREFIX}.md)
-  add_custom_target(reckon_${lower}_doc DEPENDS ${page})
+  add_custom_target(reckon_dialect_${lower}_doc DEPENDS ${page})
   if(TARGET reckon_docs)
-    add_dependencies(reckon_docs reckon_${lower}_doc)
+    add_dependencies(reckon_docs reckon_dialect_${lower}_doc)
   endif()
 
-  add_library(reckon_${lower} STATIC ${ARG_SOURCES})
-  add_dependencies(reckon_${lower} reckon_${lower}_inc)
-  target_link_libraries(reckon_${lower} PUBLIC reckon_flags reckon_mlir
+  reckon_drop_missing()
+  add_library(reckon_dialect_${lower} STATIC ${ARG_SOURCES})
+  add_dependencies(reckon_dialect_${lower} reckon_dialect_${lower}_inc)
+  target_link_libraries(reckon_dialect_${lower} PUBLIC reckon_flags reckon_mlir
                         ${ARG_DEPS})
 endfunction()

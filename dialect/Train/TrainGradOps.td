@@ -30,7 +30,7 @@ def Train_EmbeddingGradOp : Train_ComputeOp<"embedding_grad", [Pure]> {
   let arguments = (ins AnyRankedTensor:$dy, AnyRankedTensor:$tokens,
                        OptionalAttr<StrArrayAttr>:$vocab_axes);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$dy `,` $tokens " # GradFn;
+  let assemblyFormat = !strconcat("$dy `,` $tokens ", GradFn);
 }
 
 def Train_RmsNormGradInputOp : Train_ComputeOp<"rms_norm_grad_input", [Pure]> {
@@ -48,7 +48,7 @@ def Train_RmsNormGradInputOp : Train_ComputeOp<"rms_norm_grad_input", [Pure]> {
   let arguments = (ins AnyRankedTensor:$dy, AnyRankedTensor:$x,
                        AnyRankedTensor:$weight, F64Attr:$eps);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$dy `,` $x `,` $weight " # GradFn;
+  let assemblyFormat = !strconcat("$dy `,` $x `,` $weight ", GradFn);
 }
 
 def Train_RmsNormGradWeightOp
@@ -65,7 +65,7 @@ def Train_RmsNormGradWeightOp
   }];
   let arguments = (ins AnyRankedTensor:$dy, AnyRankedTensor:$x, F64Attr:$eps);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$dy `,` $x " # GradFn;
+  let assemblyFormat = !strconcat("$dy `,` $x ", GradFn);
 }
 
 def Train_LinearGradInputOp : Train_ComputeOp<"linear_grad_input", [Pure]> {
@@ -81,7 +81,7 @@ def Train_LinearGradInputOp : Train_ComputeOp<"linear_grad_input", [Pure]> {
   }];
   let arguments = (ins AnyRankedTensor:$dy, AnyRankedTensor:$weight);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$dy `,` $weight " # GradFn;
+  let assemblyFormat = !strconcat("$dy `,` $weight ", GradFn);
 }
 
 def Train_LinearGradWeightOp : Train_ComputeOp<"linear_grad_weight", [Pure]> {
@@ -97,7 +97,7 @@ def Train_LinearGradWeightOp : Train_ComputeOp<"linear_grad_weight", [Pure]> {
   }];
   let arguments = (ins AnyRankedTensor:$dy, AnyRankedTensor:$x);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$dy `,` $x " # GradFn;
+  let assemblyFormat = !strconcat("$dy `,` $x ", GradFn);
 }
 
 def Train_AttentionGradOp : Train_ComputeOp<"attention_grad", [Pure]> {
@@ -121,7 +121,7 @@ def Train_AttentionGradOp : Train_ComputeOp<"attention_grad", [Pure]> {
   let results = (outs AnyRankedTensor:$dq, AnyRankedTensor:$dk,
                       AnyRankedTensor:$dv);
   let assemblyFormat =
-      "$dy `,` $q `,` $k `,` $v `,` $o `,` $lse " # GradFn;
+      !strconcat("$dy `,` $q `,` $k `,` $v `,` $o `,` $lse ", GradFn);
 }
 
 def Train_SwigluGradOp : Train_ComputeOp<"swiglu_grad", [Pure]> {
@@ -139,7 +139,7 @@ def Train_SwigluGradOp : Train_ComputeOp<"swiglu_grad", [Pure]> {
   let arguments = (ins AnyRankedTensor:$dy, AnyRankedTensor:$gate,
                        AnyRankedTensor:$up);
   let results = (outs AnyRankedTensor:$dgate, AnyRankedTensor:$dup);
-  let assemblyFormat = "$dy `,` $gate `,` $up " # GradFn;
+  let assemblyFormat = !strconcat("$dy `,` $gate `,` $up ", GradFn);
 }
 
 def Train_CrossEntropyGradOp : Train_ComputeOp<"cross_entropy_grad", [Pure]> {
@@ -158,7 +158,7 @@ def Train_CrossEntropyGradOp : Train_ComputeOp<"cross_entropy_grad", [Pure]> {
       AnyRankedTensor:$lse, F64Attr:$scale,
       OptionalAttr<StrArrayAttr>:$vocab_axes);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$logits `,` $targets `,` $lse " # GradFn;
+  let assemblyFormat = !strconcat("$logits `,` $targets `,` $lse ", GradFn);
 }
 
 //===----------------------------------------------------------------------===//

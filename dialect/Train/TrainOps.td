@@ -14,7 +14,7 @@ include "dialect/Train/TrainBase.td"
 
 def Train_ProgramOp : Train_Op<"program", [
     IsolatedFromAbove, SymbolTable, NoTerminator, SingleBlock,
-    DeclareOpInterfaceMethods<SymbolOpInterface, ["isOptionalSymbol"]>]> {
+    Symbol]> {
   let summary = "a training job: its states and one optimizer step";
   let description = [{
     Holds the states, one `train.microbatch` and, once the optimizer is
@@ -286,7 +286,7 @@ def Train_EmbeddingOp : Train_ForwardOp<"embedding", [Pure]> {
   let arguments = (ins AnyRankedTensor:$tokens, AnyRankedTensor:$weight,
                        OptionalAttr<StrArrayAttr>:$vocab_axes);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$tokens `,` $weight " # Fn;
+  let assemblyFormat = !strconcat("$tokens `,` $weight ", Fn);
 }
 
 def Train_RmsNormOp : Train_ForwardOp<"rms_norm", [Pure]> {
@@ -303,7 +303,7 @@ def Train_RmsNormOp : Train_ForwardOp<"rms_norm", [Pure]> {
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$weight,
                        F64Attr:$eps);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$x `,` $weight " # Fn;
+  let assemblyFormat = !strconcat("$x `,` $weight ", Fn);
 }
 
 def Train_LinearOp : Train_ForwardOp<"linear", [Pure]> {
@@ -320,7 +320,7 @@ def Train_LinearOp : Train_ForwardOp<"linear", [Pure]> {
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$weight);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$x `,` $weight " # Fn;
+  let assemblyFormat = !strconcat("$x `,` $weight ", Fn);
 }
 
 def Train_RopeOp : Train_ForwardOp<"rope", [Pure]> {
@@ -340,7 +340,7 @@ def Train_RopeOp : Train_ForwardOp<"rope", [Pure]> {
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$table,
       I64Attr:$head_dim, I64Attr:$sequence_length, UnitAttr:$inverse);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$x `,` $table " # Fn;
+  let assemblyFormat = !strconcat("$x `,` $table ", Fn);
 }
 
 def Train_AttentionOp : Train_ForwardOp<"attention", [Pure]> {
@@ -362,7 +362,7 @@ def Train_AttentionOp : Train_ForwardOp<"attention", [Pure]> {
   let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k,
       AnyRankedTensor:$v, I64Attr:$head_dim, I64Attr:$sequence_length);
   let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$lse);
-  let assemblyFormat = "$q `,` $k `,` $v " # Fn;
+  let assemblyFormat = !strconcat("$q `,` $k `,` $v ", Fn);
 }
 
 def Train_SwigluOp : Train_ForwardOp<"swiglu", [Pure]> {
@@ -378,7 +378,7 @@ def Train_SwigluOp : Train_ForwardOp<"swiglu", [Pure]> {
   }];
   let arguments = (ins AnyRankedTensor:$gate, AnyRankedTensor:$up);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$gate `,` $up " # Fn;
+  let assemblyFormat = !strconcat("$gate `,` $up ", Fn);
 }
 
 def Train_AddOp : Train_ForwardOp<"add", [Pure]> {
@@ -394,7 +394,7 @@ def Train_AddOp : Train_ForwardOp<"add", [Pure]> {
   }];
   let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$lhs `,` $rhs " # Fn;
+  let assemblyFormat = !strconcat("$lhs `,` $rhs ", Fn);
 }
 
 def Train_CrossEntropyMaxOp : Train_ComputeOp<"cross_entropy_max", [Pure]> {
@@ -411,7 +411,7 @@ def Train_CrossEntropyMaxOp : Train_ComputeOp<"cross_entropy_max", [Pure]> {
   let arguments = (ins AnyRankedTensor:$logits,
                        OptionalAttr<StrArrayAttr>:$vocab_axes);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$logits " # Fn;
+  let assemblyFormat = !strconcat("$logits ", Fn);
 }
 
 def Train_CrossEntropySumOp : Train_ComputeOp<"cross_entropy_sum", [Pure]> {
@@ -429,7 +429,7 @@ def Train_CrossEntropySumOp : Train_ComputeOp<"cross_entropy_sum", [Pure]> {
   let arguments = (ins AnyRankedTensor:$logits, AnyRankedTensor:$targets,
       AnyRankedTensor:$max, OptionalAttr<StrArrayAttr>:$vocab_axes);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$logits `,` $targets `,` $max " # Fn;
+  let assemblyFormat = !strconcat("$logits `,` $targets `,` $max ", Fn);
 }
 
 def Train_CrossEntropyLossOp : Train_ForwardOp<"cross_entropy_loss", [
@@ -456,7 +456,7 @@ def Train_CrossEntropyLossOp : Train_ForwardOp<"cross_entropy_loss", [
       F64Attr:$scale, OptionalAttr<StrArrayAttr>:$vocab_axes);
   let results = (outs AnyRankedTensor:$lse);
   let assemblyFormat =
-      "$metrics `,` $logits `,` $targets `,` $sums `,` $max " # Fn;
+      !strconcat("$metrics `,` $logits `,` $targets `,` $sums `,` $max ", Fn);
 }
 
 include "dialect/Train/TrainGradOps.td"
