@@ -81,12 +81,6 @@ def Pipe_FragmentKind : I32EnumAttr<
      I32EnumAttrCase<"Backward", 2, "backward">,
      I32EnumAttrCase<"Update", 3, "update">]> {
   let cppNamespace = "::reckon::pipe";
-  let genSpecializedAttr = 0;
-}
-
-def Pipe_FragmentKindAttr
-    : EnumAttr<Pipe_Dialect, Pipe_FragmentKind, "fragment_kind"> {
-  let assemblyFormat = "$value";
 }
 
 def Pipe_Direction : I32EnumAttr<
@@ -94,12 +88,6 @@ def Pipe_Direction : I32EnumAttr<
     [I32EnumAttrCase<"Forward", 0, "forward">,
      I32EnumAttrCase<"Backward", 1, "backward">]> {
   let cppNamespace = "::reckon::pipe";
-  let genSpecializedAttr = 0;
-}
-
-def Pipe_DirectionAttr
-    : EnumAttr<Pipe_Dialect, Pipe_Direction, "direction"> {
-  let assemblyFormat = "$value";
 }
 
 #endif // RECKON_DIALECT_PIPE_PIPEBASE_TD

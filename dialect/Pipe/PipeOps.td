@@ -23,9 +23,9 @@ def Pipe_ProgramOp : Pipe_Op<"program",
      SingleBlock]> {
   let summary = "the training job as one program per pipeline stage";
   let description = [{
-    What all stages share stands in its attributes: the mesh, sizes, the
-    optimizer and data settings of the level above are carried along unchanged
-    as discardable attributes.
+    What all stages share stands in its attributes; those that the dialect
+    does not know, such as the mesh, are carried along unchanged from
+    `train.program`. `config` is what the plan file records of the spec.
 
     Constraints:
     - stages are numbered 0, 1, 2, ... in order
@@ -36,24 +36,30 @@ def Pipe_ProgramOp : Pipe_Op<"program",
     Example:
 
     ```mlir
-    pipe.program @tiny schedule "1f1b" micro_batches 4 {
+    pipe.program @tiny schedule("1f1b") sequence(64) micro_batch(2)
+        micro_batches(4) global_batch(16) {
       pipe.stage 0 layers ["embedding", "layers.0"] { ... }
       pipe.stage 1 layers ["layers.1", "head"] { ... }
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name,
-                       StrAttr:$schedule,
-                       I64Attr:$num_micro_batches);
-  let regions = (region SizedRegion<1>:$body);
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$schedule,
+                       I64Attr:$sequence_length, I64Attr:$micro_batch_size,
+                       I64Attr:$num_micro_batches, I64Attr:$global_batch_size,
+                       DefaultValuedAttr<StrAttr, "\"fp32\"">:$precision,
+                       OptionalAttr<DictionaryAttr>:$config);
+  let regions = (region SizedRegion<1>:$bodyRegion);
   let assemblyFormat = [{
-    $sym_name `schedule` $schedule `micro_batches` custom<Number>(
-    $num_micro_batches) attr-dict-with-keyword $body
+    $sym_name `schedule` `(` $schedule `)`
+    `sequence` `(` $sequence_length `)` `micro_batch` `(` $micro_batch_size `)`
+    `micro_batches` `(` $num_micro_batches `)`
+    `global_batch` `(` $global_batch_size `)`
+    attr-dict-with-keyword $bodyRegion
   }];
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     /// The stages in order.
-    auto getStages() { return getBody().getOps<StageOp>(); }
+    auto getStages() { return getBody()->getOps<StageOp>(); }
   }];
 }
 
@@ -90,13 +96,13 @@ def Pipe_StageOp : Pipe_Op<"stage",
     ```
   }];
   let arguments = (ins I64Attr:$index, StrArrayAttr:$layers);
-  let regions = (region SizedRegion<1>:$body);
+  let regions = (region SizedRegion<1>:$bodyRegion);
   let assemblyFormat = [{
-    custom<Number>($index) `layers` $layers attr-dict-with-keyword $body
+    $index `layers` $layers attr-dict-with-keyword $bodyRegion
   }];
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
-    auto getFragments() { return getBody().getOps<FragmentOp>(); }
+    auto getFragments() { return getBody()->getOps<FragmentOp>(); }
     /// The fragment of this kind; of the two backward ones that for the first
     /// micro-batch or the other. Null when there is none.
     FragmentOp findFragment(FragmentKind kind, bool firstMicroBatch = false);
@@ -143,13 +149,13 @@ def Pipe_FragmentOp : Pipe_Op<"fragment",
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
-                       Pipe_FragmentKindAttr:$kind,
+                       Pipe_FragmentKind:$kind,
                        StrArrayAttr:$roles,
                        UnitAttr:$first_micro_batch);
-  let regions = (region SizedRegion<1>:$body);
+  let regions = (region SizedRegion<1>:$bodyRegion);
   let assemblyFormat = [{
     $sym_name `kind` $kind (`first_micro_batch` $first_micro_batch^)?
-    `roles` $roles custom<FragmentBody>($body) attr-dict-with-keyword
+    `roles` $roles attr-dict-with-keyword custom<FragmentBody>($bodyRegion)
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
@@ -232,8 +238,8 @@ def Pipe_ActionsOp : Pipe_Op<"actions",
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name);
-  let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let regions = (region SizedRegion<1>:$bodyRegion);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $bodyRegion";
   let hasRegionVerifier = 1;
 }
 
@@ -257,7 +263,7 @@ def Pipe_LoadOp : Pipe_ActionOp<"load"> {
   let arguments = (ins StrAttr:$label, I64Attr:$micro_batch,
                        Pipe_SlotUses:$uses);
   let assemblyFormat = [{
-    $label `micro_batch` custom<Number>($micro_batch)
+    $label `micro_batch` $micro_batch
     `uses` custom<SlotUses>($uses) attr-dict
   }];
 }
@@ -281,13 +287,12 @@ def Pipe_RecvOp : Pipe_ActionOp<"recv"> {
         uses [input 0 acquire]
     ```
   }];
-  let arguments = (ins StrAttr:$label, Pipe_DirectionAttr:$direction,
+  let arguments = (ins StrAttr:$label, Pipe_Direction:$direction,
                        I64Attr:$peer, I64Attr:$channel, I64Attr:$micro_batch,
                        Pipe_SlotUses:$uses);
   let assemblyFormat = [{
-    $label $direction `from` custom<Number>($peer)
-    `channel` custom<Number>($channel)
-    `micro_batch` custom<Number>($micro_batch)
+    $label $direction `from` $peer `channel` $channel
+    `micro_batch` $micro_batch
     `uses` custom<SlotUses>($uses) attr-dict
   }];
 }
@@ -311,13 +316,12 @@ def Pipe_SendOp : Pipe_ActionOp<"send"> {
         uses [output 1 release]
     ```
   }];
-  let arguments = (ins StrAttr:$label, Pipe_DirectionAttr:$direction,
+  let arguments = (ins StrAttr:$label, Pipe_Direction:$direction,
                        I64Attr:$peer, I64Attr:$channel, I64Attr:$micro_batch,
                        Pipe_SlotUses:$uses);
   let assemblyFormat = [{
-    $label $direction `to` custom<Number>($peer)
-    `channel` custom<Number>($channel)
-    `micro_batch` custom<Number>($micro_batch)
+    $label $direction `to` $peer `channel` $channel
+    `micro_batch` $micro_batch
     `uses` custom<SlotUses>($uses) attr-dict
   }];
 }
@@ -343,7 +347,7 @@ def Pipe_RunOp : Pipe_ActionOp<"run",
                        OptionalAttr<I64Attr>:$micro_batch,
                        Pipe_SlotUses:$uses);
   let assemblyFormat = [{
-    $fragment $label (`micro_batch` custom<OptionalNumber>($micro_batch)^)?
+    $fragment $label (`micro_batch` $micro_batch^)?
     `uses` custom<SlotUses>($uses) attr-dict
   }];
   let hasVerifier = 0;
