@@ -72,12 +72,10 @@ struct NormalStream {
     int32_t sum = 0;
     for (uint32_t block = 0; block < 2; ++block) {
       uint64_t index = 2 * static_cast<uint64_t>(element) + block;
-      Philox4 r = philox({{static_cast<uint32_t>(index),
-                           static_cast<uint32_t>(index >> 32),
-                           static_cast<uint32_t>(name),
-                           static_cast<uint32_t>(name >> 32)}},
-                         static_cast<uint32_t>(seed),
-                         static_cast<uint32_t>(seed >> 32));
+      Philox4 r = philox(
+          {{static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32),
+            static_cast<uint32_t>(name), static_cast<uint32_t>(name >> 32)}},
+          static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32));
       for (uint32_t word : r.w)
         sum += static_cast<int32_t>((word & 0xffffu) + (word >> 16));
     }

@@ -41,8 +41,8 @@ void rowSums(const float *logits, const int32_t *targets, const float *max,
       total += sum(part);
     }
     if (i < valid)
-      total += sum(exp(
-          loadPart(logits + i, valid - i, -__builtin_inff()) - max[r]));
+      total +=
+          sum(exp(loadPart(logits + i, valid - i, -__builtin_inff()) - max[r]));
     sums[r] = static_cast<float>(total);
     int64_t target = targets[r] - offset;
     terms[r] = target >= 0 && target < valid ? logits[target] - max[r] : 0.0f;
@@ -50,8 +50,8 @@ void rowSums(const float *logits, const int32_t *targets, const float *max,
 }
 
 void crossEntropyGrad(const float *logits, const int32_t *targets,
-                      const float *lse, float *dlogits, int64_t rows,
-                      int64_t v, int64_t valid, int64_t offset, float scale) {
+                      const float *lse, float *dlogits, int64_t rows, int64_t v,
+                      int64_t valid, int64_t offset, float scale) {
   for (int64_t r = 0; r < rows; ++r, logits += v, dlogits += v) {
     int64_t target = targets[r] - offset;
     bool owned = target >= 0 && target < valid;

@@ -11,8 +11,7 @@ namespace {
 
 /// Sum over a row of f(i, n), where f gives lanes [i, i + n). Lane sums go to
 /// f64 every 64 vectors so that the error does not grow with the row.
-template <typename Lanes>
-RECKON_INLINE double rowSum(int64_t n, Lanes lanes) {
+template <typename Lanes> RECKON_INLINE double rowSum(int64_t n, Lanes lanes) {
   double total = 0.0;
   int64_t i = 0;
   while (i + W <= n) {

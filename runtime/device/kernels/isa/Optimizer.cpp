@@ -24,8 +24,8 @@ struct Updated {
 RECKON_INLINE Updated update(const AdamwStep &s, F grad, F main, F m, F v) {
   F g = grad * s.factor;
   main = main * s.keep;
-  m = m * s.beta1 + g * (1.0f - s.beta1);
-  v = v * s.beta2 + g * g * (1.0f - s.beta2);
+  m = m * s.beta1 + g * s.oneMinusBeta1;
+  v = v * s.beta2 + g * g * s.oneMinusBeta2;
   F root = sqrt(v) * s.inverseRoot + s.eps;
   main = main - m / root * s.stepSize;
   return {main, m, v};
@@ -59,9 +59,8 @@ void adamw(const AdamwStep &s, int64_t begin, int64_t end) {
     store(s.v + i, u.v);
   }
   if (int64_t n = end - i; n > 0) {
-    Updated u =
-        update(s, loadPart(s.grad + i, n), loadPart(s.main + i, n),
-               loadPart(s.m + i, n), loadPart(s.v + i, n));
+    Updated u = update(s, loadPart(s.grad + i, n), loadPart(s.main + i, n),
+                       loadPart(s.m + i, n), loadPart(s.v + i, n));
     storePart(s.main + i, u.main, n);
     storePart(s.m + i, u.m, n);
     storePart(s.v + i, u.v, n);

@@ -35,8 +35,8 @@ void rowSums(const float *logits, const int32_t *targets, const float *max,
              float *sums, float *terms, int64_t rows, int64_t v, int64_t valid,
              int64_t offset);
 void crossEntropyGrad(const float *logits, const int32_t *targets,
-                      const float *lse, float *dlogits, int64_t rows,
-                      int64_t v, int64_t valid, int64_t offset, float scale);
+                      const float *lse, float *dlogits, int64_t rows, int64_t v,
+                      int64_t valid, int64_t offset, float scale);
 double sumSquares(const float *x, int64_t n);
 void adamw(const AdamwStep &step, int64_t begin, int64_t end);
 int64_t attentionScratch(const AttentionSizes &sizes, bool backward);

@@ -37,8 +37,7 @@ inline constexpr int W = 4;
 
 typedef float F __attribute__((vector_size(W * 4)));
 typedef int32_t I __attribute__((vector_size(W * 4)));
-typedef float FMem
-    __attribute__((vector_size(W * 4), aligned(4), may_alias));
+typedef float FMem __attribute__((vector_size(W * 4), aligned(4), may_alias));
 
 RECKON_INLINE F load(const float *p) {
   return *reinterpret_cast<const FMem *>(p);
@@ -81,7 +80,7 @@ RECKON_INLINE float maxLane(F v) {
 
 RECKON_INLINE F sqrt(F v) {
 #if defined(__AVX512F__)
-  return (F)_mm512_sqrt_ps((__m512)v);
+  return (F)_mm512_maskz_sqrt_ps(0xffff, (__m512)v);
 #elif defined(__AVX2__)
   return (F)_mm256_sqrt_ps((__m256)v);
 #elif defined(__SSE2__)

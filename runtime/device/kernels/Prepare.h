@@ -1,0 +1,123 @@
+//===- Prepare.h - from a checked call to a ready kernel ------------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#ifndef RECKON_RUNTIME_DEVICE_KERNELS_PREPARE_H
+#define RECKON_RUNTIME_DEVICE_KERNELS_PREPARE_H
+
+#include "runtime/device/Kernels.h"
+#include "runtime/device/kernels/CpuMatmul.h"
+#include "runtime/device/kernels/Parallel.h"
+#include "runtime/device/kernels/RowKernels.h"
+#include "runtime/device/kernels/Workspace.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace reckon::device {
+
+/// What the CPU device lends to its kernels.
+struct CpuContext {
+  const RowKernels &rows;
+  Parallel parallel;
+  Workspace &workspace;
+  MatmulCache &matmuls;
+};
+
+using Prepared = Result<std::unique_ptr<PreparedKernel>>;
+
+/// Checks a call against the conventions; keeps the first fault.
+class CallCheck {
+public:
+  /// Counts of operands and constants are checked here. Nothing else may be
+  /// looked at unless ok().
+  CallCheck(Kernel kernel, const KernelCall &call);
+
+  bool ok() const { return !error_; }
+  Error error() const { return *error_; }
+
+  /// args[index], at least `least`.
+  int64_t arg(int index, const char *name, int64_t least = 1);
+  /// args[index], which must be 0 or 1.
+  bool flag(int index, const char *name);
+  /// How often `each` elements fit into the operand; they must fit evenly.
+  int64_t rowsOfInput(int index, const char *name, int64_t each);
+  void input(int index, const char *name, int64_t elements,
+             DType dtype = DType::F32);
+  void output(int index, const char *name, int64_t elements,
+              DType dtype = DType::F32);
+  /// An f64 block (metrics, scalars) of at least this many elements.
+  void block(const Operand &operand, const char *name, int64_t least);
+  void require(bool condition, const std::string &expected,
+               const std::string &got);
+
+private:
+  void operand(const Operand &operand, const char *name, int64_t elements,
+               DType dtype);
+
+  const KernelCall &call_;
+  std::string_view name_;
+  std::optional<Error> error_;
+};
+
+/// A kernel that is a function of the operands' addresses.
+template <typename Body> class PreparedBody final : public PreparedKernel {
+public:
+  PreparedBody(size_t operands, Body body)
+      : operands_(operands), body_(std::move(body)) {}
+  Status run(std::span<void *const> pointers) override {
+    RECKON_CHECK(pointers.size() == operands_);
+    return body_(pointers.data());
+  }
+
+private:
+  size_t operands_;
+  Body body_;
+};
+
+/// Body: Status(void *const *operands), inputs first.
+template <typename Body>
+Prepared makePrepared(const KernelCall &call, Body body) {
+  return std::unique_ptr<PreparedKernel>(std::make_unique<PreparedBody<Body>>(
+      call.inputs.size() + call.outputs.size(), std::move(body)));
+}
+
+inline float *floats(void *p) { return static_cast<float *>(p); }
+inline double *doubles(void *p) { return static_cast<double *>(p); }
+inline const int32_t *tokens(void *p) { return static_cast<int32_t *>(p); }
+
+// One function for each kernel, in PrepareRows.cpp, PrepareModel.cpp and
+// PrepareLoss.cpp.
+Prepared prepareFillZero(const CpuContext &, const KernelCall &);
+Prepared prepareCopy(const CpuContext &, const KernelCall &);
+Prepared prepareAdd(const CpuContext &, const KernelCall &);
+Prepared prepareEmbedding(const CpuContext &, const KernelCall &);
+Prepared prepareEmbeddingGrad(const CpuContext &, const KernelCall &);
+Prepared prepareRmsNorm(const CpuContext &, const KernelCall &);
+Prepared prepareRmsNormGradInput(const CpuContext &, const KernelCall &);
+Prepared prepareRmsNormGradWeight(const CpuContext &, const KernelCall &);
+Prepared prepareLinear(const CpuContext &, const KernelCall &);
+Prepared prepareLinearGradInput(const CpuContext &, const KernelCall &);
+Prepared prepareLinearGradWeight(const CpuContext &, const KernelCall &);
+Prepared prepareRope(const CpuContext &, const KernelCall &);
+Prepared prepareAttention(const CpuContext &, const KernelCall &);
+Prepared prepareAttentionGrad(const CpuContext &, const KernelCall &);
+Prepared prepareSwiglu(const CpuContext &, const KernelCall &);
+Prepared prepareSwigluGrad(const CpuContext &, const KernelCall &);
+Prepared prepareCrossEntropyMax(const CpuContext &, const KernelCall &);
+Prepared prepareCrossEntropySum(const CpuContext &, const KernelCall &);
+Prepared prepareCrossEntropyLoss(const CpuContext &, const KernelCall &);
+Prepared prepareCrossEntropyGrad(const CpuContext &, const KernelCall &);
+Prepared prepareSumSquares(const CpuContext &, const KernelCall &);
+Prepared prepareClipFactor(const CpuContext &, const KernelCall &);
+Prepared prepareAdamw(const CpuContext &, const KernelCall &);
+
+/// The function for a kernel, or null for a number that names none.
+using PrepareFunction = Prepared (*)(const CpuContext &, const KernelCall &);
+PrepareFunction prepareFunction(Kernel kernel);
+
+} // namespace reckon::device
+
+#endif // RECKON_RUNTIME_DEVICE_KERNELS_PREPARE_H
