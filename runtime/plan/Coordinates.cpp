@@ -75,7 +75,7 @@ Coord coordOf(const MeshT &mesh, int64_t rank) {
 
 int64_t evalExpr(const ExprT &expr, const Coord &coord) {
   for (const Case &c : expr.cases)
-    if (coord[c.axis()] == c.equals())
+    if ((coord[c.axis()] == c.equals()) != c.differs())
       return c.value();
   int64_t value = expr.base;
   for (const Term &term : expr.terms)
