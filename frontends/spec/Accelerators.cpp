@@ -19,12 +19,18 @@ constexpr const char catalogueText[] =
     ;
 
 constexpr std::array<std::string_view, 13> header = {
-    "catalogue_name",    "chip",
-    "bf16_dense_tflops", "fp8_dense_tflops",
-    "fp32_tflops",       "mem_gb",
-    "mem_bw_gbs",        "intra_node_bw_gbs",
-    "intra_node_size",   "inter_node_bw_gbs_per_gpu",
-    "memory_reserve_gib", "peak_is_assumed",
+    "catalogue_name",
+    "chip",
+    "bf16_dense_tflops",
+    "fp8_dense_tflops",
+    "fp32_tflops",
+    "mem_gb",
+    "mem_bw_gbs",
+    "intra_node_bw_gbs",
+    "intra_node_size",
+    "inter_node_bw_gbs_per_gpu",
+    "memory_reserve_gib",
+    "peak_is_assumed",
     "source"};
 
 /// One line of RFC 4180 without line breaks inside cells, which we do not use.
@@ -48,8 +54,8 @@ std::vector<std::string> splitLine(std::string_view line) {
 }
 
 Error tableError(size_t line, const std::string &what) {
-  return makeError(ExitCode::Internal, "accelerators.csv:" +
-                                           std::to_string(line) + ": " + what);
+  return makeError(ExitCode::Internal,
+                   "accelerators.csv:" + std::to_string(line) + ": " + what);
 }
 
 } // namespace

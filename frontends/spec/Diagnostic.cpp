@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "frontends/spec/Diagnostic.h"
 
+#include <utility>
+
 namespace reckon {
 
 std::string SourceLoc::str() const {
@@ -25,6 +27,14 @@ std::string SourceLoc::shortStr() const {
 std::string Diagnostic::str() const {
   return loc.str() +
          (severity == Severity::Error ? ": error: " : ": warning: ") + message;
+}
+
+Diagnostic errorAt(SourceLoc loc, std::string message) {
+  return {Severity::Error, std::move(loc), std::move(message)};
+}
+
+Diagnostic warningAt(SourceLoc loc, std::string message) {
+  return {Severity::Warning, std::move(loc), std::move(message)};
 }
 
 std::string joinDiagnostics(const std::vector<Diagnostic> &diagnostics) {

@@ -40,6 +40,9 @@ struct Diagnostic {
   std::string str() const;
 };
 
+Diagnostic errorAt(SourceLoc loc, std::string message);
+Diagnostic warningAt(SourceLoc loc, std::string message);
+
 /// One line each, in the given order.
 std::string joinDiagnostics(const std::vector<Diagnostic> &diagnostics);
 

@@ -47,7 +47,7 @@ template <typename T> struct Choice {
 
   /// The user wrote exactly one value.
   bool fixed() const { return !isAuto && values.size() == 1; }
-  const T &value() const { return values.front(); }
+  T value() const { return values.front(); }
   /// Whether the planner may take `v`.
   bool allows(const T &v) const {
     return (isAuto && values.empty()) ||

@@ -72,18 +72,16 @@ std::optional<Diagnostic> checkText(const std::string &file,
     unsigned char byte = static_cast<unsigned char>(text[i]);
     size_t length = utf8Length(text, i);
     if (length == 0)
-      return Diagnostic{Severity::Error, loc,
-                        "expected UTF-8 text, got the byte " + hexByte(byte) +
-                            "; save the file as UTF-8"};
-    bool control = (byte < 0x20 && byte != '\n' && byte != '\r' &&
-                    byte != '\t') ||
-                   byte == 0x7f;
+      return errorAt(loc, "expected UTF-8 text, got the byte " + hexByte(byte) +
+                              "; save the file as UTF-8");
+    bool control =
+        (byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t') ||
+        byte == 0x7f;
     if (control)
-      return Diagnostic{Severity::Error, loc,
-                        "expected text, got the control character " +
-                            hexByte(byte) +
-                            "; a spec is a YAML text file, is this another "
-                            "kind of file?"};
+      return errorAt(loc, "expected text, got the control character " +
+                              hexByte(byte) +
+                              "; a spec is a YAML text file, is this another "
+                              "kind of file?");
     i += length;
     if (byte == '\n') {
       ++loc.line;
@@ -251,11 +249,10 @@ private:
       auto [key, loc] = std::move(*open.key);
       open.key.reset();
       if (const Entry *first = open.node.find(key))
-        errors_.push_back({Severity::Error, loc,
-                           "expected each key once, got " +
-                               quoteForMessage(key) +
-                               " again, first written at " + first->loc.str() +
-                               "; remove one of them"});
+        errors_.push_back(
+            errorAt(loc, "expected each key once, got " + quoteForMessage(key) +
+                             " again, first written at " + first->loc.str() +
+                             "; remove one of them"));
       else
         open.node.entries.push_back({key, loc, std::move(node)});
     }
@@ -285,7 +282,7 @@ std::optional<Node> parseYaml(const std::string &file, std::string_view text,
                               std::vector<Diagnostic> &errors,
                               const YamlLimits &limits) {
   auto fail = [&](SourceLoc loc, std::string message) {
-    errors.push_back({Severity::Error, std::move(loc), std::move(message)});
+    errors.push_back(errorAt(std::move(loc), std::move(message)));
     return std::nullopt;
   };
   if (text.size() > limits.bytes)
@@ -317,10 +314,10 @@ std::optional<Node> parseYaml(const std::string &file, std::string_view text,
     // At the end of the text an open bracket is the cause worth naming, and
     // so it is when text after it makes no sense inside the bracket.
     if (const Node *open = builder.openBracket())
-      return fail(open->loc, "expected this bracket to be closed, got: " +
-                                 error.msg + " (at " +
-                                 builder.at(error.mark).str() +
-                                 "); close it or remove it");
+      return fail(open->loc,
+                  "expected this bracket to be closed, got: " + error.msg +
+                      " (at " + builder.at(error.mark).str() +
+                      "); close it or remove it");
     return fail(builder.at(error.mark), "expected YAML, got: " + error.msg +
                                             "; " + remedyFor(error.msg));
   } catch (const std::exception &error) {

@@ -1,0 +1,110 @@
+//===- Layout.cpp ---------------------------------------------------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#include "frontends/spec/Layout.h"
+
+#include "frontends/spec/Scalars.h"
+
+namespace reckon {
+namespace {
+
+// More stages and layers than any key allows.
+constexpr size_t longest = 200000;
+
+/// Expands repetitions; `problem` is set on failure.
+std::optional<std::string> expand(std::string_view text, std::string &problem) {
+  std::string out;
+  size_t last = 0;         // where the item or group that * repeats begins
+  bool repeatable = false; // whether there is one
+  std::optional<size_t> group;
+  auto fail = [&](std::string what) {
+    problem = std::move(what);
+    return std::nullopt;
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == ',' || c == ' ')
+      continue;
+    if (c == '(') {
+      if (group)
+        return fail("groups do not stand in each other; write the inner one "
+                    "out");
+      group = out.size();
+      repeatable = false;
+    } else if (c == ')') {
+      if (!group)
+        return fail("a ) without its (; remove it");
+      last = *group;
+      group.reset();
+      repeatable = true;
+    } else if (c == '*') {
+      size_t end = i + 1;
+      while (end < text.size() && text[end] >= '0' && text[end] <= '9')
+        ++end;
+      std::optional<int64_t> times =
+          parseInteger(text.substr(i + 1, end - i - 1));
+      if (!repeatable || !times || *times < 1)
+        return fail("* must stand between an item or group and a positive "
+                    "number, as in t*3");
+      std::string unit = out.substr(last);
+      if (static_cast<uint64_t>(*times) > longest ||
+          out.size() + unit.size() * static_cast<size_t>(*times) > longest)
+        return fail("it stands for too many layers; write a smaller number "
+                    "after *");
+      for (int64_t k = 1; k < *times; ++k)
+        out += unit;
+      repeatable = false;
+      i = end - 1;
+    } else if (c == 't' || c == 'E' || c == 'L' || c == '|') {
+      last = out.size();
+      repeatable = true;
+      out += c;
+    } else if (c == 'm') {
+      return fail("multi-token prediction layers (m) are not supported by "
+                  "this version; remove them");
+    } else {
+      return fail(std::string("the character ") + c +
+                  " is not E, t, L, | or a repetition; write layers per stage "
+                  "as a list, such as [3, 5]");
+    }
+  }
+  if (group)
+    return fail("a ( without its ); close it");
+  return out;
+}
+
+} // namespace
+
+std::optional<std::vector<int64_t>> parseMegatronLayout(std::string_view text,
+                                                        std::string &problem) {
+  std::optional<std::string> flat = expand(text, problem);
+  if (!flat)
+    return std::nullopt;
+  // The string's own first and last stage hold the embedding and the loss, as
+  // ours do; anything else would need stages of another kind.
+  if (flat->empty() || flat->front() != 'E' || flat->back() != 'L' ||
+      flat->find('E', 1) != std::string::npos ||
+      flat->find('L') != flat->size() - 1) {
+    problem = "it must begin with E and end with L, each once; write for "
+              "example Ettt|tttL";
+    return std::nullopt;
+  }
+  std::vector<int64_t> stages(1, 0);
+  for (char c : *flat) {
+    if (c == '|')
+      stages.push_back(0);
+    else if (c == 't')
+      ++stages.back();
+  }
+  for (int64_t layers : stages)
+    if (layers == 0) {
+      problem = "a stage without layers (t) is not supported by this version; "
+                "give each stage one at least";
+      return std::nullopt;
+    }
+  return stages;
+}
+
+} // namespace reckon
