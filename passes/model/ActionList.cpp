@@ -209,3 +209,33 @@ StageActions model::buildStageActions(ScheduleKind kind, int64_t stages,
                                       bool hasStash) {
   return ListBuilder(kind, stages, microBatches, stage, hasStash).build();
 }
+
+std::array<int64_t, kNumSlotClasses> model::slotCounts(ScheduleKind kind,
+                                                       int64_t stages,
+                                                       int64_t microBatches,
+                                                       int64_t stage) {
+  int64_t p = stages, m = microBatches;
+  bool first = stage == 0, last = stage == p - 1;
+  bool gpipe = kind == ScheduleKind::GPipe;
+  int64_t inFlight = gpipe ? m : std::min(m, p - stage);
+  // The input of the next forward is there before a backward frees one.
+  int64_t inputs = std::min(m, inFlight + 1);
+  // Backwards that follow each other have two gradients there; they do unless
+  // the last stage of 1F1B alternates.
+  int64_t gradients = !gpipe && last ? 1 : std::min<int64_t>(2, m);
+  int64_t messages = std::min<int64_t>(2, m);
+
+  std::array<int64_t, kNumSlotClasses> counts{};
+  auto set = [&](SlotClassId id, bool present, int64_t count) {
+    counts[static_cast<size_t>(id)] = present ? count : 0;
+  };
+  set(SlotClassId::Tokens, first, inputs);
+  set(SlotClassId::Input, !first, inputs);
+  set(SlotClassId::Stash, true, inFlight);
+  set(SlotClassId::Output, !last, messages);
+  // A stage that is also the first loads tokens and targets together.
+  set(SlotClassId::Targets, last, first ? inputs : gradients);
+  set(SlotClassId::GradIn, !last, gradients);
+  set(SlotClassId::GradOut, !first, messages);
+  return counts;
+}

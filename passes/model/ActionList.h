@@ -114,6 +114,13 @@ StageActions buildStageActions(ScheduleKind kind, int64_t stages,
                                int64_t microBatches, int64_t stage,
                                bool hasStash = true);
 
+/// StageActions::counts without building the list: in closed form, for the
+/// search.
+std::array<int64_t, kNumSlotClasses> slotCounts(ScheduleKind kind,
+                                                int64_t stages,
+                                                int64_t microBatches,
+                                                int64_t stage);
+
 /// Runs the lists of all stages of one pipeline for two steps under rendezvous
 /// semantics: every stream works through its actions in order, a send ends
 /// only together with the matching receive at the head of its stream, a run

@@ -34,6 +34,14 @@ std::vector<uint64_t> LayerMirror::savedSizes() const {
           hidden_, hidden_, ffn_,     ffn_,     ffn_};
 }
 
+bool LayerMirror::aligned() const {
+  for (uint64_t bytes :
+       {hidden_, qWidth_, kvWidth_, ffn_, stats_, logits_, rows_})
+    if (alignUp(bytes) != bytes)
+      return false;
+  return true;
+}
+
 Value LayerMirror::allReduce(FragmentMirror &f, Value value) const {
   if (shape_.tp == 1)
     return value;

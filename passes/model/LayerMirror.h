@@ -38,6 +38,8 @@ public:
   std::vector<uint64_t> savedSizes() const;
   uint64_t hiddenBytes() const { return hidden_; }
   uint64_t logitsBytes() const { return logits_; }
+  /// Whether alignment rounds none of the fragments' buffers up.
+  bool aligned() const;
 
   FragmentMirror forward() const;
   FragmentMirror backward() const;

@@ -76,14 +76,6 @@ struct ParameterStates {
   uint64_t parameterBytes, gradient, mainWeight, moment;
 };
 
-void addStates(StageMemory &memory, const ParameterStates &states,
-               uint64_t count) {
-  memory.parameters += count * alignUp(states.parameterBytes);
-  memory.gradients += count * alignUp(states.gradient);
-  memory.optimizer +=
-      count * (alignUp(states.mainWeight) + 2 * alignUp(states.moment));
-}
-
 /// Parameters of a stage in program order.
 std::vector<Parameter> stageParameters(const ModelDims &dims,
                                        const model::Choice &choice,
@@ -109,28 +101,70 @@ uint64_t ropeTableBytes(const ModelDims &dims) {
 
 } // namespace
 
+StageModel::StageModel(ModelDims dims, uint64_t reserveBytes)
+    : dims_(dims), reserveBytes_(reserveBytes),
+      embedding_{embeddingParameter(dims)}, layer_(layerParameters(dims, 0)),
+      head_(headParameters(dims)) {}
+
 const FragmentMemory &StageModel::fragments(const StageShape &shape) {
-  auto [entry, isNew] = fragments_.try_emplace(shape.key());
-  if (isNew)
-    entry->second = fragmentMemory(dims_, shape);
+  auto entry = fragments_.find(shape.key());
+  if (entry == fragments_.end())
+    entry = fragments_.emplace(shape.key(), makeFragments(shape)).first;
   return entry->second;
 }
 
-const std::array<int64_t, kNumSlotClasses> &
-StageModel::slotCounts(const model::Choice &choice, int64_t stage) {
-  auto [entry, isNew] = counts_.try_emplace(
-      {choice.schedule, choice.pp, choice.numMicroBatches, stage});
-  if (isNew)
-    entry->second = buildStageActions(choice.schedule, choice.pp,
-                                      choice.numMicroBatches, stage)
-                        .counts;
-  return entry->second;
+FragmentMemory StageModel::makeFragments(const StageShape &shape) {
+  StageShape one = shape;
+  one.microBatch = 1;
+  // Packing only compares and adds sizes: when no size of one sequence is
+  // rounded up, that of b sequences is b times as large.
+  if (shape.microBatch == 1 || !LayerMirror(dims_, one).aligned())
+    return fragmentMemory(dims_, shape);
+  uint64_t b = shape.microBatch;
+  FragmentMemory memory = fragments(one);
+  for (uint64_t &bytes : memory.saved)
+    bytes *= b;
+  memory.stashBytes *= b;
+  memory.forwardWorkspace *= b;
+  memory.backwardWorkspace *= b;
+  memory.backwardLowerBound *= b;
+  memory.logitsBytes *= b;
+  return memory;
+}
+
+const StageModel::StateBytes &StageModel::stateBytes(const Choice &choice,
+                                                     int64_t stage) {
+  StageShape shape = stageShape(choice, stage);
+  // Without sharding the data-parallel degree does not matter.
+  int64_t shards = choice.zero ? choice.dp : 1;
+  auto [entry, isNew] =
+      states_.try_emplace({choice.tp, shards, shape.layers, shape.first,
+                           shape.last, choice.precision});
+  if (!isNew)
+    return entry->second;
+  StateBytes &bytes = entry->second;
+  auto add = [&](const std::vector<Parameter> &parameters, uint64_t count) {
+    for (const Parameter &parameter : parameters) {
+      ParameterStates states(parameter, choice);
+      bytes.parameters += count * alignUp(states.parameterBytes);
+      bytes.gradients += count * alignUp(states.gradient);
+      bytes.optimizer +=
+          count * (alignUp(states.mainWeight) + 2 * alignUp(states.moment));
+    }
+  };
+  if (shape.first)
+    add(embedding_, 1);
+  add(layer_, shape.layers);
+  if (shape.last)
+    add(head_, 1);
+  return bytes;
 }
 
 std::array<SlotClassSize, kNumSlotClasses>
 StageModel::slotSizes(const model::Choice &choice, int64_t stage) {
   const FragmentMemory &memory = fragments(stageShape(choice, stage));
-  const auto &counts = slotCounts(choice, stage);
+  auto counts =
+      slotCounts(choice.schedule, choice.pp, choice.numMicroBatches, stage);
   uint64_t tokens = choice.microBatch * dims_.sequence;
   uint64_t width = choice.precision == Precision::Bf16 ? 2 : 4;
   uint64_t hidden = tokens * dims_.hidden * width;
@@ -149,18 +183,11 @@ StageModel::slotSizes(const model::Choice &choice, int64_t stage) {
 }
 
 StageMemory StageModel::memory(const model::Choice &choice, int64_t stage) {
+  const StateBytes &states = stateBytes(choice, stage);
   StageMemory memory;
-  auto add = [&](const Parameter &parameter, uint64_t count) {
-    addStates(memory, ParameterStates(parameter, choice), count);
-  };
-  int64_t layers = choice.layout[stage];
-  if (stage == 0)
-    add(embeddingParameter(dims_), 1);
-  for (const Parameter &parameter : layerParameters(dims_, 0))
-    add(parameter, layers);
-  if (stage == choice.pp - 1)
-    for (const Parameter &parameter : headParameters(dims_))
-      add(parameter, 1);
+  memory.parameters = states.parameters;
+  memory.gradients = states.gradients;
+  memory.optimizer = states.optimizer;
 
   auto sizes = slotSizes(choice, stage);
   for (size_t cls = 0; cls < kNumSlotClasses; ++cls) {
@@ -176,7 +203,7 @@ StageMemory StageModel::memory(const model::Choice &choice, int64_t stage) {
   memory.logits = std::min(fragment.logitsBytes, lane);
   memory.workspace =
       lane - memory.logits + alignUp(kScalarsBytes) + alignUp(kMetricsBytes);
-  if (layers > 0)
+  if (choice.layout[stage] > 0)
     memory.workspace += alignUp(ropeTableBytes(dims_));
   memory.reserve = reserveBytes_;
   return memory;

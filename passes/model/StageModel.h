@@ -15,6 +15,7 @@
 #include "passes/model/ActionList.h"
 #include "passes/model/Dims.h"
 #include "passes/model/Layout.h"
+#include "passes/model/ParameterTable.h"
 
 #include <map>
 #include <tuple>
@@ -107,8 +108,7 @@ struct StageArena {
 /// search asks for the same stage under many choices. Not thread-safe.
 class StageModel {
 public:
-  StageModel(ModelDims dims, uint64_t reserveBytes)
-      : dims_(dims), reserveBytes_(reserveBytes) {}
+  StageModel(ModelDims dims, uint64_t reserveBytes);
 
   const ModelDims &dims() const { return dims_; }
 
@@ -121,17 +121,22 @@ public:
   const FragmentMemory &fragments(const StageShape &shape);
 
 private:
-  const std::array<int64_t, kNumSlotClasses> &slotCounts(const Choice &choice,
-                                                         int64_t stage);
+  /// Bytes of states by role, aligned: parameters, gradients, optimizer.
+  struct StateBytes {
+    uint64_t parameters = 0, gradients = 0, optimizer = 0;
+  };
+  const StateBytes &stateBytes(const Choice &choice, int64_t stage);
   std::array<SlotClassSize, kNumSlotClasses> slotSizes(const Choice &choice,
                                                        int64_t stage);
+  FragmentMemory makeFragments(const StageShape &shape);
 
   ModelDims dims_;
   uint64_t reserveBytes_;
+  std::vector<Parameter> embedding_, layer_, head_;
   std::map<decltype(StageShape().key()), FragmentMemory> fragments_;
-  std::map<std::tuple<ScheduleKind, int64_t, int64_t, int64_t>,
-           std::array<int64_t, kNumSlotClasses>>
-      counts_;
+  std::map<std::tuple<int64_t, int64_t, int64_t, bool, bool, Precision>,
+           StateBytes>
+      states_;
 };
 
 /// The part of `choice` that falls on `stage`.
