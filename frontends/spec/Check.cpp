@@ -161,21 +161,20 @@ private:
 
   /// Reports a key none of whose values is possible. `reason` says what is
   /// wrong with one value, or nothing.
-  bool requireOne(const Choice<int64_t> &choice, const std::string &key,
+  void requireOne(const Choice<int64_t> &choice, const std::string &key,
                   const std::function<std::string(int64_t)> &reason,
                   const std::string &remedy) {
     if (choice.isAuto || choice.values.empty())
-      return true;
+      return;
     for (int64_t value : choice.values)
       if (reason(value).empty())
-        return true;
+        return;
     std::vector<std::string> values;
     for (int64_t value : choice.values)
       values.push_back(num(value));
     reader_.error(choice.loc, "expected parallelism." + key + " " +
                                   reason(choice.values[0]) + ", got " +
                                   listWords(values) + "; " + remedy);
-    return false;
   }
 
   void checkWorld() {
@@ -199,7 +198,7 @@ private:
     int64_t common = 0;
     for (const Dimension &dimension : split)
       common = std::gcd(common, dimension.size);
-    bool tpGood = requireOne(
+    requireOne(
         parallelism_.tensorParallel, "tensor_parallel",
         [&](int64_t tp) -> std::string {
           std::vector<std::string> bad;
@@ -211,7 +210,7 @@ private:
         "use " + divisorsOf(common, common));
 
     int64_t layers = *model_.numHiddenLayers;
-    bool ppGood = requireOne(
+    requireOne(
         parallelism_.pipelineParallel, "pipeline_parallel",
         [&](int64_t pp) -> std::string {
           if (layers > 0 && pp > layers)
@@ -225,14 +224,13 @@ private:
                   : "use fewer stages");
     if (world == 0)
       return;
-    bool dpGood = requireOne(
+    requireOne(
         parallelism_.dataParallel, "data_parallel",
         [&](int64_t dp) -> std::string {
           return world % dp == 0 ? "" : "to divide " + worldText();
         },
         "leave it out, it follows from the others");
-    if (tpGood && ppGood && dpGood)
-      checkProduct(world);
+    checkProduct(world);
   }
 
   void checkProduct(int64_t world) {
@@ -249,7 +247,9 @@ private:
     const SourceLoc *loc = nullptr;
     for (const Factor &factor : factors)
       if (factor.choice.fixed()) {
-        // Each divides the world, so three of them stay within 63 bits.
+        // One that does not divide the world by itself was reported.
+        if (world % factor.choice.value() != 0)
+          return;
         product *= factor.choice.value();
         fixed.push_back(factor.name + std::string(" ") +
                         num(factor.choice.value()));
