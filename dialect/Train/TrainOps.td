@@ -84,6 +84,17 @@ def Train_StateOp : Train_Op<"state", [Symbol]> {
       OptionalAttr<DenseI64ArrayAttr>:$global_shape,
       OptionalAttr<ArrayAttr>:$box_axes, OptionalAttr<StrArrayAttr>:$flat_axes,
       OptionalAttr<StrArrayAttr>:$replica_axes);
+  let builders = [
+    OpBuilder<(ins "::llvm::StringRef":$name, "StateRole":$role,
+                   "::mlir::RankedTensorType":$type), [{
+      $_state.getOrAddProperties<Properties>().sym_name =
+          $_builder.getStringAttr(name);
+      $_state.getOrAddProperties<Properties>().role =
+          StateRoleAttr::get($_builder.getContext(), role);
+      $_state.getOrAddProperties<Properties>().type =
+          ::mlir::TypeAttr::get(type);
+    }]>,
+  ];
   let assemblyFormat = [{
     $sym_name $role (`of` $parameter^)? (`decay` $decay^)? attr-dict `:` $type
   }];
