@@ -31,7 +31,8 @@ def Pipe_ProgramOp : Pipe_Op<"program",
     - stages are numbered 0, 1, 2, ... in order
     - `num_micro_batches` is at least 1
     - what stage s sends has the type of what stage s + 1 receives, both ways
-    - either every stage has an action list or none has
+    - either every stage has an action list or none has; with action lists
+      `schedule` names their kind
 
     Example:
 
@@ -43,14 +44,15 @@ def Pipe_ProgramOp : Pipe_Op<"program",
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$schedule,
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       OptionalAttr<StrAttr>:$schedule,
                        I64Attr:$sequence_length, I64Attr:$micro_batch_size,
                        I64Attr:$num_micro_batches, I64Attr:$global_batch_size,
                        DefaultValuedAttr<StrAttr, "\"fp32\"">:$precision,
                        OptionalAttr<DictionaryAttr>:$config);
   let regions = (region SizedRegion<1>:$bodyRegion);
   let assemblyFormat = [{
-    $sym_name `schedule` `(` $schedule `)`
+    $sym_name (`schedule` `(` $schedule^ `)`)?
     `sequence` `(` $sequence_length `)` `micro_batch` `(` $micro_batch_size `)`
     `micro_batches` `(` $num_micro_batches `)`
     `global_batch` `(` $global_batch_size `)`
@@ -78,9 +80,11 @@ def Pipe_StageOp : Pipe_Op<"stage",
     - one `backward` fragment with `first_micro_batch`, which overwrites the
       gradients, and exactly when there is more than one micro-batch another
       without it, which adds to them
-    - tokens enter only in the first stage and targets only in the last;
-      the first has no `input` and `grad_out`, the last no `output` and
-      `grad_in`, all others have them
+    - `forward` and `backward` take tokens in the first stage and input in the
+      others; `backward` takes targets in the last stage and grad_in in the
+      others
+    - `forward` leaves output in all stages but the last, `backward` leaves
+      grad_out in all but the first
     - what `forward` saves is what every `backward` takes, in this order
     - at most one action list
 

@@ -59,6 +59,8 @@ LogicalResult ProgramOp::verifyRegions() {
   }
   if (stages.empty())
     return emitOpError("expected at least one stage");
+  if (stages.front().findActions() && !getSchedule())
+    return emitOpError("expected the name of the schedule of its action lists");
 
   for (size_t i = 1; i < stages.size(); ++i) {
     StageOp lower = stages[i - 1], upper = stages[i];
@@ -145,9 +147,8 @@ LogicalResult StageOp::verifyRegions() {
   for (FragmentOp backward : getFragments()) {
     if (backward.getKind() != FragmentKind::Backward)
       continue;
-    // Tokens and input are optional: a backward may have no need for them.
-    if ((isFirst() ? failed(verifyEdge(backward, "input", false, false))
-                   : failed(verifyEdge(backward, "tokens", false, false))) ||
+    if (failed(verifyEdge(backward, "tokens", false, isFirst())) ||
+        failed(verifyEdge(backward, "input", false, !isFirst())) ||
         failed(verifyEdge(backward, "targets", false, isLast())) ||
         failed(verifyEdge(backward, "grad_in", false, !isLast())) ||
         failed(verifyEdge(backward, "grad_out", true, !isFirst())))
