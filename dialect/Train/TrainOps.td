@@ -81,6 +81,7 @@ def Train_StateOp : Train_Op<"state", [Symbol]> {
   let arguments = (ins SymbolNameAttr:$sym_name, Train_StateRole:$role,
       OptionalAttr<FlatSymbolRefAttr>:$parameter, TypeAttr:$type,
       OptionalAttr<DictionaryAttr>:$init, UnitAttr:$decay,
+      OptionalAttr<I64Attr>:$tensor_parallel_dim,
       OptionalAttr<DenseI64ArrayAttr>:$global_shape,
       OptionalAttr<ArrayAttr>:$box_axes, OptionalAttr<StrArrayAttr>:$flat_axes,
       OptionalAttr<StrArrayAttr>:$replica_axes);

@@ -36,7 +36,8 @@ public:
 
 private:
   Location yaml(const SourceLoc &at) {
-    return FileLineColLoc::get(b.getStringAttr(at.file), at.line, at.column);
+    return FileLineColLoc::get(b.getStringAttr(fileName(at)), at.line,
+                               at.column);
   }
   /// "layers.3.q" at the key that shapes it.
   Location named(StringRef name, const SourceLoc &at) {
@@ -58,15 +59,17 @@ private:
 
   /// Declares a parameter before the micro-batch and reads it here.
   Value parameter(StringRef name, llvm::ArrayRef<int64_t> shape,
-                  const SourceLoc &at);
+                  const SourceLoc &at, std::optional<int64_t> split = {});
   void buffers(Location loc);
   LayerOp beginLayer(StringRef name, ValueRange inputs, TypeRange outputs,
                      const SourceLoc &at);
   void endLayer(ValueRange results);
 
   Value norm(StringRef name, StringRef state, Value x);
+  /// `split` is the weight's dimension under tensor parallelism: 0 splits the
+  /// outputs (column parallel), 1 the inputs (row parallel).
   Value linear(StringRef name, StringRef state, Value x, int64_t outputs,
-               const SourceLoc &at);
+               int64_t split, const SourceLoc &at);
   Value embedding(Value ids);
   Value decoder(int64_t index, Value x);
   void head(Value x, Value targets);
@@ -84,7 +87,8 @@ private:
 };
 
 Value LlamaBuilder::parameter(StringRef name, llvm::ArrayRef<int64_t> shape,
-                              const SourceLoc &at) {
+                              const SourceLoc &at,
+                              std::optional<int64_t> split) {
   std::string full = prefix + name.str() + ".weight";
   auto type = RankedTensorType::get(shape, activation);
   Location loc = NameLoc::get(b.getStringAttr(full), yaml(at));
@@ -95,6 +99,8 @@ Value LlamaBuilder::parameter(StringRef name, llvm::ArrayRef<int64_t> shape,
     // Matrices decay, norms do not; norms start at one.
     bool matrix = shape.size() > 1;
     state.setDecay(matrix);
+    if (split)
+      state.setTensorParallelDimAttr(b.getI64IntegerAttr(*split));
     NamedAttrList init;
     init.append("kind", b.getStringAttr(matrix ? "normal" : "ones"));
     if (matrix)
@@ -158,9 +164,10 @@ Value LlamaBuilder::norm(StringRef name, StringRef state, Value x) {
 }
 
 Value LlamaBuilder::linear(StringRef name, StringRef state, Value x,
-                           int64_t outputs, const SourceLoc &at) {
+                           int64_t outputs, int64_t split,
+                           const SourceLoc &at) {
   int64_t inputs = cast<RankedTensorType>(x.getType()).getDimSize(1);
-  Value w = parameter(state, {outputs, inputs}, at);
+  Value w = parameter(state, {outputs, inputs}, at, split);
   return LinearOp::create(b, named(name, at), rows(outputs), x, w);
 }
 
@@ -168,7 +175,7 @@ Value LlamaBuilder::embedding(Value ids) {
   prefix = "model.";
   const SourceLoc &at = model.vocabSize.loc;
   LayerOp op = beginLayer("embedding", ids, rows(hidden), at);
-  Value w = parameter("embed_tokens", {*model.vocabSize, hidden}, at);
+  Value w = parameter("embed_tokens", {*model.vocabSize, hidden}, at, 0);
   Value y = EmbeddingOp::create(b, named("x", at), rows(hidden),
                                 op.getBody().getArgument(0), w, ArrayAttr());
   endLayer(y);
@@ -191,9 +198,9 @@ Value LlamaBuilder::decoder(int64_t index, Value input) {
                           model.numHiddenLayers.loc);
   Value x = op.getBody().getArgument(0);
   Value n1 = norm("n1", "input_layernorm", x);
-  Value q = linear("q", "self_attn.q_proj", n1, queries, heads);
-  Value k = linear("k", "self_attn.k_proj", n1, keys, kvHeads);
-  Value v = linear("v", "self_attn.v_proj", n1, keys, kvHeads);
+  Value q = linear("q", "self_attn.q_proj", n1, queries, 0, heads);
+  Value k = linear("k", "self_attn.k_proj", n1, keys, 0, kvHeads);
+  Value v = linear("v", "self_attn.v_proj", n1, keys, 0, kvHeads);
   Value table = ReadOp::create(
       b, named("rope", model.ropeTheta.loc),
       RankedTensorType::get({*spec.training.sequenceLength, headDim}, f32),
@@ -213,13 +220,13 @@ Value LlamaBuilder::decoder(int64_t index, Value input) {
                                 TypeRange{rows(queries), lse}, qr, kr, v,
                                 headDimAttr, sequence)
                 .getResult();
-  Value p = linear("attn_out", "self_attn.o_proj", o, hidden, width);
+  Value p = linear("attn_out", "self_attn.o_proj", o, hidden, 1, width);
   Value x1 = AddOp::create(b, named("x1", width), x.getType(), x, p);
   Value n2 = norm("n2", "post_attention_layernorm", x1);
-  Value g = linear("gate", "mlp.gate_proj", n2, *model.intermediateSize, ffn);
-  Value u = linear("up", "mlp.up_proj", n2, *model.intermediateSize, ffn);
+  Value g = linear("gate", "mlp.gate_proj", n2, *model.intermediateSize, 0, ffn);
+  Value u = linear("up", "mlp.up_proj", n2, *model.intermediateSize, 0, ffn);
   Value a = SwigluOp::create(b, named("act", ffn), g.getType(), g, u);
-  Value d = linear("mlp_out", "mlp.down_proj", a, hidden, width);
+  Value d = linear("mlp_out", "mlp.down_proj", a, hidden, 1, width);
   Value y = AddOp::create(b, named("y", width), x.getType(), x1, d);
   endLayer(y);
   return op.getResult(0);
@@ -233,7 +240,7 @@ void LlamaBuilder::head(Value input, Value targets) {
   prefix = "model.";
   Value n = norm("n", "norm", op.getBody().getArgument(0));
   prefix = "";
-  Value logits = linear("logits", "lm_head", n, *model.vocabSize, at);
+  Value logits = linear("logits", "lm_head", n, *model.vocabSize, 0, at);
   Value max = CrossEntropyMaxOp::create(b, named("max", at), statistics(),
                                         logits, ArrayAttr());
   Value sums =

@@ -22,13 +22,20 @@ DictionaryAttr dictionary(Builder &b, Entries entries) {
 
 } // namespace
 
+std::string fileName(const SourceLoc &at) {
+  return at.file.substr(at.file.rfind('/') + 1);
+}
+
 DictionaryAttr planConfig(Builder &b, const Spec &spec,
                           const model::Choice &choice,
                           const PlanFacts &facts) {
   auto i64 = [&](int64_t value) { return b.getI64IntegerAttr(value); };
   auto f64 = [&](double value) { return b.getF64FloatAttr(value); };
   auto text = [&](StringRef value) { return b.getStringAttr(value); };
-  auto place = [&](const SourceLoc &at) { return text(at.str()); };
+  auto place = [&](SourceLoc at) {
+    at.file = fileName(at);
+    return text(at.str());
+  };
 
   const TrainingSpec &training = spec.training;
   const OptimizerSpec &adamw = training.optimizer;

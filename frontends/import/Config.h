@@ -12,6 +12,10 @@
 
 namespace reckon {
 
+/// The name of a YAML file without its folder: nothing in a plan names the
+/// folder that it was made in.
+std::string fileName(const SourceLoc &at);
+
 /// The `config` dictionary of `train.program`: mesh, schedule, origins of the
 /// degrees, optimizer, learning rate, data. Passes carry it down to the plan.
 mlir::DictionaryAttr planConfig(mlir::Builder &b, const Spec &spec,
