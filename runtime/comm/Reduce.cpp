@@ -231,19 +231,19 @@ size_t firstHopOffset(size_t n, DType type, Reduction reduction) {
          (elementBytes(accumulatorType(type, reduction)) - elementBytes(type));
 }
 
-void expandInPlace(void *acc, const void *value, size_t n, DType type,
-                   Reduction reduction) {
+void expand(void *acc, const void *first, const void *value, size_t n,
+            DType type, Reduction reduction) {
   if (accumulatorType(type, reduction) == type)
-    return combine(acc, acc, value, n, type, reduction);
-  // Accumulator i ends at 4(i+1) bytes, and the first unread element starts at
-  // 2n + 2(i+1): going up, a write never reaches what is still to be read as
-  // long as each tile is read before it is written.
+    return combine(acc, first, value, n, type, reduction);
+  // Of N accumulators in all, the i-th ends at 4(i+1) bytes and the next unread
+  // element starts at 2N + 2(i+1), which is never less: going up, no write
+  // reaches what is still to be read, as long as a tile is read before it is
+  // written.
   dispatch(type, [&](auto t) {
     using T = decltype(t);
     auto *a = static_cast<AccOf<T> *>(acc);
     auto *v = static_cast<const T *>(value);
-    auto *raw =
-        static_cast<const char *>(acc) + firstHopOffset(n, type, reduction);
+    auto *raw = static_cast<const char *>(first);
     constexpr size_t kTile = 512;
     T tile[kTile];
     for (size_t i = 0; i < n; i += kTile) {

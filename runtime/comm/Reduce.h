@@ -45,11 +45,12 @@ void accumulateInto(void *out, const void *acc, const void *value, size_t n,
 void combine(void *out, const void *first, const void *value, size_t n,
              DType type, Reduction reduction);
 
-/// acc[i] = first[i] op value[i] where `first` is n elements of `type` at the
-/// end of the n accumulators at `acc`: the receive buffer of a ring's first
-/// hop, which travels in the element type.
-void expandInPlace(void *acc, const void *value, size_t n, DType type,
-                   Reduction reduction);
+/// acc[i] = first[i] op value[i] where `first`, in `type`, lies at the end of
+/// the same buffer as `acc` (see firstHopOffset()): a ring's first hop travels
+/// in the element type and is widened where it was received. A part of such a
+/// buffer may be expanded after all parts before it.
+void expand(void *acc, const void *first, const void *value, size_t n,
+            DType type, Reduction reduction);
 
 /// Where in a buffer of n accumulators that hop is received, in bytes.
 size_t firstHopOffset(size_t n, DType type, Reduction reduction);
