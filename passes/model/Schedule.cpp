@@ -114,6 +114,11 @@ Timetable model::simulateSchedule(ScheduleKind kind, int64_t microBatches,
   return table;
 }
 
+double model::scheduleBubble(ScheduleKind, int64_t stages,
+                             int64_t microBatches) {
+  return static_cast<double>(stages - 1) / static_cast<double>(microBatches);
+}
+
 static Timetable unitTimetable(ScheduleKind kind, int64_t stages,
                                int64_t microBatches) {
   std::vector<StageDurations> units(stages);

@@ -72,6 +72,11 @@ Timetable simulateSchedule(ScheduleKind kind, int64_t microBatches,
                            std::span<const StageDurations> durations,
                            double transfer = 0);
 
+/// Timetable::bubbleFraction for equal stages and messages that take no time:
+/// (p-1)/m for both schedules. This is the `bubble_fraction` of reports and
+/// what `max_bubble` bounds.
+double scheduleBubble(ScheduleKind kind, int64_t stages, int64_t microBatches);
+
 /// The table of torch.distributed.pipelining: one row a stage, one column a
 /// unit of time with F = 1 and B = 2, cells such as `0F3`, empty where the
 /// stage idles; the second cell of a backward is empty too.

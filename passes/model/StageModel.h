@@ -139,6 +139,11 @@ private:
       states_;
 };
 
+/// cluster.memory_reserve_gib in bytes.
+inline uint64_t reserveBytes(const Spec &spec) {
+  return static_cast<uint64_t>(*spec.cluster.memoryReserveGib * 1073741824.0);
+}
+
 /// The part of `choice` that falls on `stage`.
 StageShape stageShape(const Choice &choice, int64_t stage);
 

@@ -1,0 +1,68 @@
+//===- reckon-plan.cpp - reckon plan --------------------------------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#include "frontends/spec/Load.h"
+#include "frontends/tools/Commands.h"
+#include "passes/search/Report.h"
+#include "runtime/base/Os.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+using namespace reckon;
+
+int reckon::planMain(int argc, char **argv) {
+  CLI::App app{"Chooses how a job is spread, or evaluates a fixed choice, and "
+               "explains. Exit code 3: nothing fits."};
+  app.name("reckon plan");
+  std::vector<std::string> files, sets;
+  std::string format = "text", output;
+  int64_t top = 0;
+  app.add_option("SPEC", files, "YAML files, merged left to right")->required();
+  app.add_option("--set", sets, "override one key: KEY=VALUE");
+  app.add_option("--format", format, "text or json")->capture_default_str();
+  app.add_option("-o,--output", output, "write the report to this file");
+  app.add_option("--top", top, "how many choices (default: search.top)")
+      ->check(CLI::PositiveNumber);
+  if (int code = parseArguments(app, argc, argv); code >= 0)
+    return code;
+  if (format != "text" && format != "json") {
+    std::fprintf(
+        stderr,
+        "reckon plan: error: expected --format text or json, got %s%s\n",
+        format.c_str(),
+        format == "html" ? "; html is not supported by this version" : "");
+    return static_cast<int>(ExitCode::BadSpec);
+  }
+
+  std::vector<Diagnostic> errors;
+  Result<Spec> spec = loadSpec(files, sets, errors);
+  if (!spec) {
+    std::fprintf(stderr, "%s\n", spec.error().message.c_str());
+    return static_cast<int>(spec.error().code);
+  }
+  for (const Diagnostic &warning : spec->warnings)
+    std::fprintf(stderr, "%s\n", warning.str().c_str());
+
+  Clock &clock = systemClock();
+  double start = clock.seconds();
+  search::SearchResult result =
+      search::searchAndExplain(*spec, top ? top : *spec->search.top);
+  search::ReportInput report{*spec, result, clock.seconds() - start};
+  std::string text = format == "json" ? search::reportJson(report)
+                                      : search::reportText(report);
+  if (output.empty()) {
+    std::fputs(text.c_str(), stdout);
+  } else if (Status status = systemFiles().write(output, text); !status) {
+    std::fprintf(stderr, "reckon plan: error: %s\n",
+                 status.error().message.c_str());
+    return static_cast<int>(status.error().code);
+  }
+  if (!result.infeasible)
+    return static_cast<int>(ExitCode::Done);
+  std::fputs(search::infeasibleText(report).c_str(), stderr);
+  return static_cast<int>(ExitCode::Infeasible);
+}

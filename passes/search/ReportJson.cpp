@@ -1,0 +1,152 @@
+//===- ReportJson.cpp - reckon plan --format json -------------------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/search/Report.h"
+
+#include "passes/model/Flops.h"
+#include "passes/model/ParameterTable.h"
+
+#include <cmath>
+
+using namespace reckon;
+using namespace reckon::search;
+using Json = nlohmann::ordered_json;
+
+Json search::choiceJson(const model::Choice &choice) {
+  return {{"tensor_parallel", choice.tp},
+          {"sequence_parallel", false},
+          {"context_parallel", choice.cp},
+          {"context_parallel_method", "none"},
+          {"pipeline_parallel", choice.pp},
+          {"virtual_pipeline", choice.v},
+          {"pipeline_schedule", model::scheduleName(choice.schedule)},
+          {"pipeline_layout", choice.layout},
+          {"expert_parallel", choice.ep},
+          {"data_parallel", choice.dp},
+          {"zero_stage", choice.zero},
+          {"micro_batch_size", choice.microBatch},
+          {"num_micro_batches", choice.numMicroBatches},
+          {"recompute", toString(choice.recompute)}};
+}
+
+static Json memoryJson(const Candidate &candidate, int64_t limit) {
+  Json stages = Json::array();
+  for (size_t i = 0; i < candidate.stages.size(); ++i) {
+    const model::StageMemory &m = candidate.stages[i];
+    stages.push_back({{"stage", i},
+                      {"parameters", m.parameters},
+                      {"gradients", m.gradients},
+                      {"optimizer", m.optimizer},
+                      {"activations", m.activations},
+                      {"logits", m.logits},
+                      {"communication", m.communication},
+                      {"workspace", m.workspace},
+                      {"reserve", m.reserve},
+                      {"total", m.total()}});
+  }
+  return {{"peak_bytes", candidate.peakBytes()},
+          {"limit_bytes", limit},
+          {"peak_stage", candidate.peakStage},
+          {"stages", stages}};
+}
+
+static Json candidateJson(const Candidate &candidate, int64_t limit) {
+  const model::StepTime &time = candidate.time;
+  Json losses = Json::array(), communication = Json::array();
+  for (const model::MfuLoss &loss : time.losses)
+    losses.push_back({{"item", loss.item},
+                      {"points", loss.points},
+                      {"step_s", loss.seconds},
+                      {"dollars_per_30_days", loss.dollarsPer30Days}});
+  for (const model::CommunicationTime &entry : time.communication)
+    communication.push_back(
+        {{"dimension", entry.dimension},
+         {"collective", entry.collective},
+         {"bytes_per_step", std::llround(entry.bytesPerStep)},
+         {"link", entry.link},
+         {"time_s", entry.seconds},
+         {"exposed_s", entry.exposed}});
+  return {{"parallelism", choiceJson(candidate.choice)},
+          {"memory", memoryJson(candidate, limit)},
+          {"time",
+           {{"step_s", time.step},
+            {"ideal_s", time.ideal},
+            {"compute_s", time.compute},
+            {"bubble_s", time.bubble},
+            {"exposed_communication_s", time.exposedCommunication},
+            {"optimizer_s", time.optimizer},
+            {"other_s", time.other}}},
+          {"bubble_fraction", candidate.bubbleFraction},
+          {"throughput",
+           {{"tokens_per_s", time.tokensPerSecond},
+            {"tokens_per_s_per_gpu", time.tokensPerSecondPerDevice},
+            {"tflops_per_gpu", time.tflopsPerDevice},
+            {"mfu", time.mfu},
+            {"hfu", time.hfu}}},
+          {"mfu_loss", losses},
+          {"communication", communication}};
+}
+
+static Json infeasibleJson(const Infeasible &infeasible, int64_t limit) {
+  Json nearest = Json::array();
+  for (const NearestChange &change : infeasible.nearest) {
+    // Numbers as numbers, names as strings.
+    Json value = Json::parse(change.value, nullptr, false);
+    if (value.is_discarded())
+      value = change.value;
+    nearest.push_back({{"change", {{change.key, value}}},
+                       {"candidate", candidateJson(change.candidate, limit)}});
+  }
+  Json json = {{"conflict", infeasible.conflict},
+               {"shortfall_bytes", infeasible.shortfallBytes},
+               {"nearest", nearest}};
+  if (!infeasible.reasons.empty())
+    json["reasons"] = infeasible.reasons;
+  return json;
+}
+
+std::string search::reportJson(const ReportInput &input) {
+  const Spec &spec = input.spec;
+  const SearchResult &result = input.result;
+  model::ModelDims dims = model::modelDims(spec);
+  int64_t limit = spec.constraints.memoryLimitBytes();
+  int64_t parameters = model::parameterCount(dims);
+  Recompute recompute = result.candidates.empty()
+                            ? Recompute::None
+                            : result.candidates.front().choice.recompute;
+  model::TokenFlops flops = model::tokenFlops(dims, recompute);
+
+  Json candidates = Json::array();
+  for (const Candidate &candidate : result.candidates)
+    candidates.push_back(candidateJson(candidate, limit));
+  Json json = {{"schema", "reckon.plan/1"},
+               {"model",
+                {{"name", *spec.model.name},
+                 {"parameters", parameters},
+                 {"active_parameters", parameters},
+                 {"flops_per_token",
+                  {{"model", flops.model},
+                   {"hardware", flops.hardware},
+                   {"convention", model::kFlopConvention}}}}},
+               {"cluster",
+                {{"accelerator", spec.cluster.accelerator->name},
+                 {"gpus", spec.cluster.worldSize()},
+                 {"gpus_per_node", *spec.cluster.gpusPerNode}}},
+               {"candidates", candidates},
+               {"search",
+                {{"space", result.space},
+                 {"evaluated", result.evaluated},
+                 {"feasible", result.feasible},
+                 {"seconds", input.seconds},
+                 {"optimal", true},
+                 {"rejected",
+                  {{"memory", result.rejected.memory},
+                   {"bubble", result.rejected.bubble},
+                   {"divisibility", result.rejected.divisibility}}}}},
+               {"infeasible", nullptr}};
+  if (result.infeasible)
+    json["infeasible"] = infeasibleJson(*result.infeasible, limit);
+  return json.dump(2) + "\n";
+}
