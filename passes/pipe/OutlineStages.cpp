@@ -268,6 +268,8 @@ void Outliner::createStages() {
   Location loc = program.getLoc();
   OpBuilder builder(program);
   auto schedule = program->getAttrOfType<StringAttr>("schedule");
+  if (DictionaryAttr config = program.getConfigAttr(); config && !schedule)
+    schedule = config.getAs<StringAttr>("schedule");
   auto result = ProgramOp::create(
       builder, loc, program.getSymNameAttr(), schedule,
       program.getSequenceLengthAttr(), program.getMicroBatchSizeAttr(),
@@ -277,6 +279,10 @@ void Outliner::createStages() {
     if (attribute.getName() != "schedule")
       result->setAttr(attribute.getName(), attribute.getValue());
   result.getBodyRegion().emplaceBlock();
+  // What is neither state nor step, such as the mesh, holds for all stages.
+  for (Operation &op : llvm::make_early_inc_range(program.getBody().front()))
+    if (!isa<train::StateOp, train::MicrobatchOp, train::UpdateOp>(op))
+      op.moveBefore(result);
 
   for (auto [stage, names] : llvm::enumerate(layers)) {
     builder.setInsertionPointToEnd(result.getBody());
