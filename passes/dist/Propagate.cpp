@@ -1,0 +1,284 @@
+//===- Propagate.cpp - dist-propagate -------------------------------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+//
+// One forward walk, no fixpoint: the planner has fixed the degrees, so each
+// operation's operands are sharded when it is reached.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/dist/Passes.h"
+
+namespace reckon::dist {
+#define GEN_PASS_DEF_PROPAGATE
+#include "passes/dist/Passes.h.inc"
+} // namespace reckon::dist
+
+using namespace mlir;
+using namespace reckon;
+using namespace reckon::dist;
+
+namespace {
+
+class Propagator {
+public:
+  explicit Propagator(MeshOp mesh) : mesh(mesh) {}
+
+  LogicalResult walk(Block &block);
+
+private:
+  LogicalResult visit(Operation *op);
+  LogicalResult visitByRule(train::ShardingRuleOpInterface op);
+  void visitRead(train::ReadOp read);
+  void visitNorm(train::SumSquaresOp norm);
+  LogicalResult visitLayer(Operation *layer);
+
+  /// Puts a reshard before `op` in front of one operand.
+  void reshard(OpOperand &operand, const Sharding &to);
+  Sharding stateSharding(Operation *from, StringRef name) {
+    auto state = train::lookupState(
+        from, FlatSymbolRefAttr::get(from->getContext(), name));
+    return state ? shardingOf(state) : Sharding();
+  }
+  std::string originOf(const Axes &axes) {
+    return axes.empty() ? "" : mesh.getOrigin(axes.front()).str();
+  }
+
+  MeshOp mesh;
+};
+
+void Propagator::reshard(OpOperand &operand, const Sharding &to) {
+  Operation *op = operand.getOwner();
+  Value value = operand.get();
+  Sharding from = shardingOf(value);
+  OpBuilder b(op);
+  Location loc = value.getDefiningOp() ? value.getLoc() : op->getLoc();
+  Sharding target = to;
+  if (target.origin.empty())
+    target.origin =
+        originOf(from.unreduced.empty() ? from.flat : from.unreduced);
+  auto reshard = ReshardOp::create(b, loc, value.getType(), value,
+                                   from.attr(op->getContext()),
+                                   target.attr(op->getContext()));
+  setShardings(reshard, {target});
+  operand.set(reshard.getResult());
+}
+
+/// A gradient that the update reads is reduced at once to the sharding of the
+/// optimizer's states; norm and optimizer share the result.
+void Propagator::visitRead(train::ReadOp read) {
+  Sharding sharding = stateSharding(read, read.getState());
+  setShardings(read, {sharding});
+  if (sharding.unreduced.empty() || !isa<train::UpdateOp>(read->getParentOp()))
+    return;
+  for (Operation *user : read.getValue().getUsers()) {
+    auto adamw = dyn_cast<train::AdamwOp>(user);
+    if (!adamw)
+      continue;
+    Sharding target = stateSharding(
+        read, train::stateName(adamw.getParameter(),
+                               train::StateRole::Momentum));
+    OpBuilder b(read->getContext());
+    b.setInsertionPointAfter(read);
+    target.origin = originOf(sharding.unreduced);
+    auto reshard = ReshardOp::create(
+        b, read.getLoc(), read.getValue().getType(), read.getValue(),
+        sharding.attr(b.getContext()), target.attr(b.getContext()));
+    setShardings(reshard, {target});
+    read.getValue().replaceAllUsesExcept(reshard.getResult(), reshard);
+    return;
+  }
+}
+
+/// Loss and norm are sums over ranks: the metrics are reduced over the whole
+/// mesh right behind the local norm, in one small collective.
+void Propagator::visitNorm(train::SumSquaresOp norm) {
+  Axes all = wideAxes(mesh);
+  if (all.empty())
+    return;
+  auto state = train::lookupState(norm, norm.getMetricsAttr());
+  Sharding partial = Sharding::replicated(state.getTensorType().getRank());
+  Sharding whole = partial;
+  partial.unreduced = all;
+  whole.origin = originOf(all);
+  OpBuilder b(norm->getContext());
+  b.setInsertionPointAfter(norm);
+  Location loc = NameLoc::get(b.getStringAttr("metrics"), norm.getLoc());
+  auto read = train::ReadOp::create(b, loc, state.getTensorType(),
+                                    norm.getMetricsAttr());
+  setShardings(read, {partial});
+  auto reshard = ReshardOp::create(b, loc, read.getValue().getType(),
+                                   read.getValue(),
+                                   partial.attr(b.getContext()),
+                                   whole.attr(b.getContext()));
+  setShardings(reshard, {whole});
+  train::WriteOp::create(b, loc, norm.getMetricsAttr(), reshard.getResult());
+}
+
+LogicalResult Propagator::visitLayer(Operation *layer) {
+  Block &body = layer->getRegion(0).front();
+  if (failed(walk(body)))
+    return failure();
+  // Values that leave a layer are whole: partial results do not cross.
+  Operation *yield = body.getTerminator();
+  llvm::SmallVector<Sharding> results;
+  for (OpOperand &operand : yield->getOpOperands()) {
+    Sharding sharding = shardingOf(operand.get());
+    if (!sharding.unreduced.empty()) {
+      Sharding reduced = sharding;
+      reduced.unreduced.clear();
+      reduced.origin = originOf(sharding.unreduced);
+      reshard(operand, reduced);
+      sharding = reduced;
+    }
+    results.push_back(sharding);
+  }
+  setShardings(layer, results);
+  return success();
+}
+
+LogicalResult Propagator::visitByRule(train::ShardingRuleOpInterface op) {
+  train::ShardingRule rule = op.getShardingRule();
+
+  // Partial operands: allowed where the operation is linear in all of them.
+  bool keepPartial = rule.linear;
+  Axes partial;
+  for (auto [i, operand] : llvm::enumerate(op->getOpOperands())) {
+    const Axes unreduced = shardingOf(operand.get()).unreduced;
+    if (i == 0)
+      partial = unreduced;
+    else if (unreduced != partial)
+      keepPartial = false;
+  }
+  if (!keepPartial) {
+    partial.clear();
+    for (OpOperand &operand : op->getOpOperands()) {
+      Sharding sharding = shardingOf(operand.get());
+      if (sharding.unreduced.empty())
+        continue;
+      sharding.origin = originOf(sharding.unreduced);
+      sharding.unreduced.clear();
+      reshard(operand, sharding);
+    }
+  }
+
+  // The axes of each letter, from the first operand that splits it.
+  llvm::SmallDenseMap<char, Axes> factors;
+  std::string origin;
+  for (auto [i, operand] : llvm::enumerate(op->getOpOperands())) {
+    Sharding sharding = shardingOf(operand.get());
+    for (auto [letter, axes] : llvm::zip(rule.operands[i], sharding.dims))
+      if (letter != '.' && !rule.whole.contains(letter) && !axes.empty() &&
+          factors[letter].empty()) {
+        factors[letter] = axes;
+        if (origin.empty())
+          origin = sharding.origin;
+      }
+  }
+  for (auto [i, operand] : llvm::enumerate(op->getOpOperands())) {
+    Sharding sharding = shardingOf(operand.get());
+    Sharding wanted = sharding;
+    for (auto [d, letter] : llvm::enumerate(rule.operands[i]))
+      wanted.dims[d] = letter == '.' ? Axes() : factors.lookup(letter);
+    if (wanted == sharding)
+      continue;
+    wanted.origin = origin;
+    reshard(operand, wanted);
+  }
+
+  llvm::SmallVector<Sharding> results;
+  for (auto [i, result] : llvm::enumerate(op->getResults())) {
+    Sharding sharding;
+    sharding.reduction = rule.reduction.str();
+    sharding.unreduced = partial;
+    sharding.origin = origin;
+    for (char letter : rule.reduced)
+      for (const std::string &axis : factors.lookup(letter))
+        sharding.unreduced.push_back(axis);
+    for (char letter : rule.results[i])
+      sharding.dims.push_back(letter == '.' ? Axes()
+                                            : factors.lookup(letter));
+    // A gradient over the vocabulary has rows that no operand has: they are
+    // split like the state that it is accumulated into.
+    if (result.hasOneUse())
+      if (auto sink = dyn_cast<train::AccumulateOp>(*result.user_begin())) {
+        Sharding state = stateSharding(op, sink.getState());
+        for (auto [d, letter] : llvm::enumerate(rule.results[i]))
+          if (!factors.count(letter) &&
+              llvm::none_of(rule.operands, [&](StringRef letters) {
+                return letters.contains(letter);
+              }))
+            sharding.dims[d] = state.dims[d];
+      }
+    results.push_back(sharding);
+  }
+  setShardings(op, results);
+  return success();
+}
+
+LogicalResult Propagator::visit(Operation *op) {
+  if (isa<train::LayerOp, train::LayerGradOp>(op))
+    return visitLayer(op);
+  if (auto rule = dyn_cast<train::ShardingRuleOpInterface>(op))
+    return visitByRule(rule);
+  if (auto read = dyn_cast<train::ReadOp>(op)) {
+    if (!read->hasAttr(shardingAttrName))
+      visitRead(read);
+  } else if (auto input = dyn_cast<train::InputOp>(op)) {
+    Sharding rows = Sharding::replicated(1);
+    if (mesh.getAxisSize("dp") > 1) {
+      rows.dims[0] = {"dp"};
+      rows.origin = mesh.getOrigin("dp").str();
+    }
+    setShardings(input, {rows});
+  } else if (auto norm = dyn_cast<train::SumSquaresOp>(op)) {
+    visitNorm(norm);
+  } else if (auto adamw = dyn_cast<train::AdamwOp>(op)) {
+    Sharding part = stateSharding(
+        op, train::stateName(adamw.getParameter(),
+                             train::StateRole::Momentum));
+    setShardings(op, {part});
+  } else if (auto sink = dyn_cast<train::AccumulateOp>(op)) {
+    Sharding state = stateSharding(op, sink.getState());
+    Sharding value = shardingOf(sink.getValue());
+    if (value != state)
+      return op->emitOpError()
+             << "gradient is sharded " << value.str() << ", but state @"
+             << sink.getState() << " is sharded " << state.str();
+  } else if (auto write = dyn_cast<train::WriteOp>(op)) {
+    Sharding state = stateSharding(op, write.getState());
+    if (shardingOf(write.getValue()) != state)
+      reshard(write.getValueMutable(), state);
+  }
+  return success();
+}
+
+LogicalResult Propagator::walk(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block))
+    if (failed(visit(&op)))
+      return failure();
+  return success();
+}
+
+class PropagatePass
+    : public reckon::dist::impl::PropagateBase<PropagatePass> {
+  void runOnOperation() override {
+    train::ProgramOp program = getOperation();
+    MeshOp mesh = meshOf(program);
+    if (!mesh) {
+      program.emitOpError("has no dist.mesh; run dist-apply-spec first");
+      return signalPassFailure();
+    }
+    Propagator propagator(mesh);
+    if (failed(propagator.walk(
+            program.getMicrobatch().getBody().front())))
+      return signalPassFailure();
+    if (train::UpdateOp update = program.getUpdate())
+      if (failed(propagator.walk(update.getBody().front())))
+        return signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,143 @@
+//===- ReshardToCollectives.cpp - dist-reshard-to-collectives -------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/dist/Passes.h"
+
+namespace reckon::dist {
+#define GEN_PASS_DEF_RESHARDTOCOLLECTIVES
+#include "passes/dist/Passes.h.inc"
+} // namespace reckon::dist
+
+using namespace mlir;
+using namespace reckon;
+using namespace reckon::dist;
+
+namespace {
+
+/// What one dimension loses or gains between two shardings.
+struct DimChange {
+  int64_t dim;
+  Axes axes;
+};
+
+class Lowering {
+public:
+  Lowering(ReshardOp op, MeshOp mesh)
+      : op(op), mesh(mesh), b(op), from(Sharding::of(op.getFrom())),
+        to(Sharding::of(op.getTo())) {}
+
+  LogicalResult run() {
+    FailureOr<Value> value = build();
+    if (failed(value))
+      return op.emitOpError() << "no single collective takes " << from.str()
+                              << " to " << to.str();
+    op.getResult().replaceAllUsesWith(*value);
+    op.erase();
+    return success();
+  }
+
+private:
+  StringAttr origin() {
+    return to.origin.empty() ? StringAttr() : b.getStringAttr(to.origin);
+  }
+  ArrayAttr names(const Axes &axes) {
+    llvm::SmallVector<StringRef> list(axes.begin(), axes.end());
+    return b.getStrArrayAttr(list);
+  }
+  IntegerAttr number(int64_t value) { return b.getI64IntegerAttr(value); }
+  IntegerAttr group(const Axes &axes) {
+    return number(groupSize(mesh, axes));
+  }
+
+  FailureOr<Value> build();
+
+  ReshardOp op;
+  MeshOp mesh;
+  OpBuilder b;
+  Sharding from, to;
+};
+
+FailureOr<Value> Lowering::build() {
+  llvm::SmallVector<DimChange> lost, gained;
+  for (size_t d = 0; d < from.dims.size(); ++d) {
+    if (from.dims[d] == to.dims[d])
+      continue;
+    if (to.dims[d].empty())
+      lost.push_back({static_cast<int64_t>(d), from.dims[d]});
+    else if (from.dims[d].empty())
+      gained.push_back({static_cast<int64_t>(d), to.dims[d]});
+    else
+      return failure();
+  }
+  if (!to.unreduced.empty())
+    return failure();
+  Value input = op.getInput();
+  Type type = op.getResult().getType();
+  Location loc = op.getLoc();
+  bool sameDims = lost.empty() && gained.empty();
+  const Axes &partial = from.unreduced;
+  auto reduction = b.getStringAttr(from.reduction);
+
+  if (!partial.empty() && from.flat.empty()) {
+    if (sameDims && to.flat.empty())
+      return AllReduceOp::create(b, loc, type, input, names(partial),
+                                 group(partial), reduction, origin())
+          .getResult(0);
+    if (sameDims && to.flat == partial)
+      return ReduceScatterOp::create(b, loc, type, input, names(partial),
+                                     group(partial), reduction, IntegerAttr(),
+                                     origin())
+          .getResult(0);
+    if (to.flat.empty() && lost.empty() && gained.size() == 1 &&
+        gained[0].axes == partial)
+      return ReduceScatterOp::create(b, loc, type, input, names(partial),
+                                     group(partial), reduction,
+                                     number(gained[0].dim), origin())
+          .getResult(0);
+    return failure();
+  }
+  if (!from.flat.empty()) {
+    if (!sameDims || !to.flat.empty())
+      return failure();
+    return AllGatherOp::create(b, loc, type, input, names(from.flat),
+                               group(from.flat), IntegerAttr(), origin())
+        .getResult(0);
+  }
+  if (!to.flat.empty())
+    return failure();
+  if (lost.size() == 1 && gained.empty())
+    return AllGatherOp::create(b, loc, type, input, names(lost[0].axes),
+                               group(lost[0].axes), number(lost[0].dim),
+                               origin())
+        .getResult(0);
+  if (gained.size() == 1 && lost.empty())
+    return SliceOp::create(b, loc, type, input, names(gained[0].axes),
+                           group(gained[0].axes), number(gained[0].dim),
+                           origin())
+        .getResult(0);
+  if (lost.size() == 1 && gained.size() == 1 &&
+      lost[0].axes == gained[0].axes)
+    return AllToAllOp::create(b, loc, type, input, names(lost[0].axes),
+                              group(lost[0].axes), number(gained[0].dim),
+                              number(lost[0].dim), origin())
+        .getResult(0);
+  return failure();
+}
+
+class ReshardToCollectivesPass
+    : public reckon::dist::impl::ReshardToCollectivesBase<
+          ReshardToCollectivesPass> {
+  void runOnOperation() override {
+    MeshOp mesh = meshOf(getOperation());
+    llvm::SmallVector<ReshardOp> reshards;
+    getOperation().walk([&](ReshardOp op) { reshards.push_back(op); });
+    for (ReshardOp op : reshards)
+      if (failed(Lowering(op, mesh).run()))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
