@@ -73,15 +73,15 @@ class BucketCollectivesPass
     train::UpdateOp update = getOperation().getUpdate();
     if (!update)
       return;
-    llvm::MapVector<std::pair<StringRef, std::string>,
-                    llvm::SmallVector<Operation *>>
-        buckets;
+    llvm::MapVector<StringAttr, llvm::SmallVector<Operation *>> buckets;
     for (Operation &op : update.getBody().front()) {
       if (!isa<AllReduceOp, ReduceScatterOp, AllGatherOp>(op))
         continue;
       std::string name = bucketOf(&op);
       if (!name.empty())
-        buckets[{op.getName().getStringRef(), name}].push_back(&op);
+        buckets[StringAttr::get(&getContext(),
+                                op.getName().getStringRef() + " " + name)]
+            .push_back(&op);
     }
     for (auto &[key, members] : buckets)
       if (members.size() > 1)

@@ -1,0 +1,260 @@
+//===- reckon-compile.cpp - reckon compile --------------------------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+//
+// The entry of libreckon_compiler.so, which `reckon compile` loads: choose,
+// lower phase by phase, check the plan against the prediction, write it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontends/import/BuildTrain.h"
+#include "frontends/spec/Load.h"
+#include "frontends/tools/Commands.h"
+#include "passes/Pipelines.h"
+#include "passes/model/Cluster.h"
+#include "passes/model/Flops.h"
+#include "passes/plan/EmitPlan.h"
+#include "passes/search/Report.h"
+#include "passes/search/Search.h"
+#include "runtime/base/Os.h"
+#include "runtime/plan/PlanIO.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <unistd.h>
+
+using namespace reckon;
+
+namespace {
+
+struct Arguments {
+  std::vector<std::string> files, sets;
+  std::string planDir, dumpDir, compileTo = "planned";
+  bool dump = false, keepEvents = false;
+};
+
+int fail(ExitCode code, const std::string &message) {
+  std::fprintf(stderr, "reckon compile: error: %s\n", message.c_str());
+  return static_cast<int>(code);
+}
+
+/// One line per step on a terminal or in a log: what, and how long it took.
+class Progress {
+public:
+  void step(const std::string &what) {
+    double now = systemClock().seconds();
+    std::fprintf(stderr, "  %-42s %6.2f s\n", what.c_str(), now - last);
+    last = now;
+  }
+
+private:
+  double last = systemClock().seconds();
+};
+
+/// Prints IR with the YAML place behind each operation, in a form that
+/// reckon-opt reads back.
+std::string printModule(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  mlir::OpPrintingFlags flags;
+  flags.enableDebugInfo(true, /*prettyForm=*/false);
+  flags.useLocalScope();
+  module->print(stream, flags);
+  stream << "\n";
+  return text;
+}
+
+/// Passes report at YAML places: `tiny.yaml:30:3: error: ...`.
+void printDiagnostics(mlir::MLIRContext &context) {
+  context.getDiagEngine().registerHandler([](mlir::Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Remark)
+      return;
+    std::string place = "plan";
+    diagnostic.getLocation()->walk([&](mlir::Location at) {
+      auto file = mlir::dyn_cast<mlir::FileLineColLoc>(at);
+      if (!file)
+        return mlir::WalkResult::advance();
+      place = file.getFilename().str() + ":" +
+              std::to_string(file.getLine()) + ":" +
+              std::to_string(file.getColumn());
+      return mlir::WalkResult::interrupt();
+    });
+    std::fprintf(stderr, "%s: error: %s\n", place.c_str(),
+                 diagnostic.str().c_str());
+  });
+}
+
+/// The plan allocates what the planner predicted, on every stage, or the
+/// compile fails: nothing that does not agree is ever written.
+Status
+checkPrediction(const std::vector<std::unique_ptr<plan::StagePlanT>> &stages,
+                const search::Candidate &choice) {
+  for (const auto &stage : stages) {
+    uint64_t predicted = choice.stages[stage->stage].arena();
+    if (stage->arena_bytes != predicted)
+      return makeError(ExitCode::Internal,
+                       "stage " + std::to_string(stage->stage) +
+                           " was predicted to allocate " +
+                           std::to_string(predicted) + " bytes, but its plan " +
+                           "allocates " + std::to_string(stage->arena_bytes) +
+                           "; please report this with the spec");
+  }
+  return Status();
+}
+
+/// A relative data path is relative to the file that names it; the plan records
+/// the way from its own folder, so that both can move together.
+void recordDataFolder(plan::StagePlanT &stage, const DataSpec &data,
+                      const std::string &planDir) {
+  if (!stage.data || !data.given)
+    return;
+  namespace fs = std::filesystem;
+  std::error_code code;
+  fs::path folder = fs::absolute(data.folder.empty() ? "." : data.folder, code);
+  fs::path from = fs::absolute(planDir, code);
+  stage.data->base = folder.lexically_normal()
+                         .lexically_relative(from.lexically_normal())
+                         .string();
+}
+
+std::string gib(uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f GiB",
+                static_cast<double>(bytes) / 1073741824.0);
+  return text;
+}
+
+int compile(const Arguments &arguments, Phase last) {
+  Progress progress;
+  std::vector<Diagnostic> errors;
+  Result<Spec> spec = loadSpec(arguments.files, arguments.sets, errors);
+  if (!spec) {
+    std::fprintf(stderr, "%s\n", spec.error().message.c_str());
+    return static_cast<int>(spec.error().code);
+  }
+  for (const Diagnostic &warning : spec->warnings)
+    std::fprintf(stderr, "%s\n", warning.str().c_str());
+
+  double start = systemClock().seconds();
+  search::SearchResult found =
+      search::searchAndExplain(*spec, *spec->search.top);
+  search::ReportInput report{*spec, found, systemClock().seconds() - start};
+  if (found.infeasible) {
+    std::fputs(search::infeasibleText(report).c_str(), stderr);
+    return static_cast<int>(ExitCode::Infeasible);
+  }
+  const search::Candidate &best = found.candidates.front();
+  progress.step("chose " + search::choiceLine(best.choice));
+
+  mlir::DialectRegistry registry;
+  registerReckonDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  printDiagnostics(context);
+  model::ModelDims dims = model::modelDims(*spec);
+  PlanFacts facts{model::tokenFlops(dims, best.choice.recompute).model,
+                  model::clusterSpeeds(*spec).peakFlops};
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      buildTrain(context, *spec, best.choice, facts);
+
+  std::string dumpDir = arguments.dumpDir.empty()
+                            ? arguments.planDir + "/ir"
+                            : arguments.dumpDir;
+  Status dumped;
+  PhaseOptions options;
+  options.last = last;
+  options.recompute = toString(best.choice.recompute);
+  options.elide = !arguments.keepEvents;
+  options.snapshot = [&](const char *name, mlir::ModuleOp snapshot) {
+    if (arguments.dump && dumped)
+      dumped = systemFiles().write(dumpDir + "/" + name, printModule(snapshot));
+    progress.step(std::string("reached ") + name);
+  };
+  if (arguments.dump)
+    if (Status made = systemFiles().createDirectories(dumpDir); !made)
+      return fail(made.error().code, made.error().message);
+  if (mlir::failed(runPhases(*module, options)))
+    return fail(ExitCode::Internal, "the spec could not be lowered");
+  if (!dumped)
+    return fail(dumped.error().code, dumped.error().message);
+  if (last != Phase::Planned) {
+    if (!arguments.dump)
+      std::fputs(printModule(*module).c_str(), stdout);
+    return 0;
+  }
+
+  auto stages = planir::emitPlan(*module);
+  if (mlir::failed(stages))
+    return fail(ExitCode::Internal, "the plan could not be written down");
+  if (Status agrees = checkPrediction(*stages, best); !agrees)
+    return fail(agrees.error().code, agrees.error().message);
+
+  plan::Manifest manifest;
+  manifest.name = *spec->model.name;
+  manifest.mesh = *stages->front()->mesh;
+  manifest.spec = spec->canonical;
+  manifest.choice = search::choiceJson(best.choice);
+  manifest.reckonVersion = RECKON_VERSION;
+  std::vector<const plan::StagePlanT *> pointers;
+  for (auto &stage : *stages) {
+    recordDataFolder(*stage, spec->training.data, arguments.planDir);
+    pointers.push_back(stage.get());
+  }
+  Result<plan::Manifest> written = plan::writePlanDirectory(
+      systemFiles(), arguments.planDir, manifest, pointers);
+  if (!written)
+    return fail(written.error().code, written.error().message);
+  progress.step("wrote " + std::to_string(stages->size()) + " stage files");
+  std::printf("%s: %s; stage %lld allocates %s of %s a rank\n",
+              arguments.planDir.c_str(),
+              search::choiceLine(best.choice).c_str(),
+              static_cast<long long>(best.peakStage),
+              gib(best.peakArena()).c_str(),
+              gib(spec->constraints.memoryLimitBytes()).c_str());
+  return 0;
+}
+
+} // namespace
+
+/// `reckon compile`; argv[0] is the command, the result the exit code.
+extern "C" int reckonCompileMain(int argc, char **argv) {
+  Arguments arguments;
+  CLI::App app{"Chooses, lowers, verifies and writes a plan directory."};
+  app.name("reckon compile");
+  app.add_option("SPEC", arguments.files, "YAML files, merged left to right")
+      ->required();
+  app.add_option("--set", arguments.sets, "override one key: KEY=VALUE");
+  app.add_option("-o,--output", arguments.planDir, "the plan directory");
+  CLI::Option *dump =
+      app.add_option("--dump-ir", arguments.dumpDir,
+                     "write the numbered IR snapshots (default: PLAN_DIR/ir)")
+          ->expected(0, 1);
+  app.add_option("--compile-to", arguments.compileTo,
+                 "train, sharded, partitioned, scheduled or planned");
+  app.add_flag("--keep-all-events", arguments.keepEvents,
+               "do not remove events that others imply (for tests)");
+  if (int code = parseArguments(app, argc, argv); code >= 0)
+    return code;
+  arguments.dump = dump->count() > 0;
+  std::optional<Phase> last = parsePhase(arguments.compileTo);
+  if (!last)
+    return fail(ExitCode::BadSpec,
+                "expected --compile-to train, sharded, partitioned, scheduled "
+                "or planned, got " +
+                    arguments.compileTo);
+  if (arguments.planDir.empty() &&
+      (*last == Phase::Planned ||
+       (arguments.dump && arguments.dumpDir.empty())))
+    return fail(ExitCode::BadSpec,
+                "expected a plan directory; add -o PLAN_DIR");
+  return compile(arguments, *last);
+}
