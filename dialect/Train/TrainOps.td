@@ -151,7 +151,9 @@ def Train_YieldOp : Train_Op<"yield", [Pure, Terminator,
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
-  let builders = [OpBuilder<(ins), "">];
+  let builders = [OpBuilder<(ins), [{
+    build($_builder, $_state, ::mlir::ValueRange());
+  }]>];
 }
 
 def Train_InputOp : Train_Op<"input", [Pure,

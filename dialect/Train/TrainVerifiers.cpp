@@ -89,8 +89,12 @@ LogicalResult verifyRows(Operation *op, Value value, int64_t sequence) {
 /// Checks the shapes and heads of attention and of its gradient.
 LogicalResult verifyAttention(Operation *op, Value q, Value k, Value v,
                               Value lse, int64_t headDim, int64_t sequence) {
-  if (failed(verifyShapes(op, "bdh")))
+  // Sequences of lse share a letter with tokens, its heads with columns.
+  if (failed(verifyShapes(op, "td")))
     return failure();
+  if (typeOf(q).getDimSize(0) != typeOf(k).getDimSize(0))
+    return op->emitOpError() << "query has " << typeOf(q).getDimSize(0)
+                             << " rows, key " << typeOf(k).getDimSize(0);
   if (failed(verifyHeads(op, q, headDim, "query")) ||
       failed(verifyHeads(op, k, headDim, "key")) ||
       failed(verifyRows(op, q, sequence)))
