@@ -61,6 +61,10 @@ struct Bench {
           block[i] = operand.dtype == DType::F32
                          ? static_cast<float>((i * 7919) % 1009) / 1009 - 0.5f
                          : 0.0f;
+        if (operand.dtype == DType::I32)
+          for (int64_t i = 0; i < operand.elements; ++i)
+            reinterpret_cast<int32_t *>(block.data())[i] =
+                static_cast<int32_t>(i * 7919 % 32000);
         memory.push_back(std::move(block));
         pointers.push_back(memory.back().data());
       }
@@ -79,19 +83,22 @@ struct Bench {
     return best;
   }
 
-  /// Prints one line; flops 0 means that bytes are what counts.
+  /// Prints one line; flops 0 means that bytes are what counts: those of all
+  /// operands, unless `touched` says otherwise.
   void line(Kernel kernel, const char *sizes, double flops,
             std::vector<Operand> inputs, std::vector<Operand> outputs,
-            std::vector<int64_t> args, std::vector<double> floats = {}) {
+            std::vector<int64_t> args, std::vector<double> floats = {},
+            double touched = 0.0) {
     const char *name = kernelSignature(kernel)->name.data();
     if (filter && !std::strstr(name, filter))
       return;
     double seconds = time(kernel, inputs, outputs, args, floats);
-    double bytes = 0.0;
+    double bytes = touched;
     for (auto *operands : {&inputs, &outputs})
       for (const Operand &operand : *operands)
-        bytes +=
-            static_cast<double>(operand.elements * dtypeBytes(operand.dtype));
+        bytes += touched > 0.0 ? 0.0
+                               : static_cast<double>(operand.elements *
+                                                     dtypeBytes(operand.dtype));
     std::printf("%-21s %-26s %10.1f us", name, sizes, 1e6 * seconds);
     if (flops > 0.0)
       std::printf(" %8.1f GFLOP/s %5.1f %% of peak\n", 1e-9 * flops / seconds,
@@ -172,9 +179,9 @@ int main(int argc, char **argv) {
   bench.line(Kernel::Add, "T1024 H1024", 0, {f32(t * h), f32(t * h)},
              {f32(t * h)}, {});
   bench.line(Kernel::Embedding, "T1024 H1024", 0, {i32(t), f32(v * h)},
-             {f32(t * h)}, {v, h, 0});
+             {f32(t * h)}, {v, h, 0}, {}, 8.0 * t * h);
   bench.line(Kernel::EmbeddingGrad, "T1024 H1024", 0, {f32(t * h), i32(t)},
-             {f32(v * h)}, {v, h, 0, 1});
+             {f32(v * h)}, {v, h, 0, 1}, {}, 12.0 * t * h);
   bench.line(Kernel::RmsNorm, "T1024 H1024", 0, {f32(t * h), f32(h)},
              {f32(t * h)}, {h}, {1e-5});
   bench.line(Kernel::RmsNormGradInput, "T1024 H1024", 0,

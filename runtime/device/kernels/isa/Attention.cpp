@@ -47,17 +47,38 @@ void packTransposed(const float *from, int64_t ld, int64_t count, int64_t d,
         to[i * B + q] = 0.0f;
 }
 
-/// In the block on the diagonal, keys after the query do not count.
-void mask(float *scores, int64_t count, int64_t lanes) {
-  for (int64_t k = 1; k < count; ++k)
-    for (int64_t q = 0; q < smaller(k, lanes); ++q)
+/// Queries [first, first + lanes) of a block, `count` of them real, and the
+/// first `keys` keys that it meets.
+struct Part {
+  int64_t first, lanes, count, keys;
+};
+
+/// Calls body for the parts of one block of scores. Off the diagonal that is
+/// the whole block. On it, queries go in groups of two vectors, each with the
+/// keys up to its last query: less is computed only to be masked.
+template <typename Body>
+RECKON_INLINE void forParts(bool diagonal, int64_t count, int64_t keys,
+                            Body body) {
+  constexpr int64_t group = 2 * W;
+  if (!diagonal)
+    return body(Part{0, padded(count), count, keys});
+  for (int64_t first = 0; first < count; first += group) {
+    int64_t own = smaller(group, count - first);
+    body(Part{first, padded(own), own, smaller(keys, first + own)});
+  }
+}
+
+/// In a part on the diagonal, keys after the query do not count.
+void mask(float *scores, const Part &part) {
+  for (int64_t k = part.first + 1; k < part.keys; ++k)
+    for (int64_t q = part.first; q < smaller(k, part.first + part.lanes); ++q)
       scores[k * B + q] = -__builtin_inff();
 }
 
 } // namespace
 
 int64_t attentionScratch(const AttentionSizes &sizes, bool backward) {
-  return backward ? 3 * sizes.d * B + 2 * B * B + B
+  return backward ? 3 * sizes.d * B + 2 * B * B + 2 * B
                   : 2 * sizes.d * B + B * B + 2 * B;
 }
 
@@ -85,31 +106,35 @@ void attentionForward(const AttentionForward &call, int64_t sequence,
   }
 
   for (int64_t start = 0; start < first + count; start += B) {
-    const int64_t n = smaller(B, s - start);
-    gemm<Left::Rows>(n, lanes, d, keys + start * ldk, ldk, qt, B, st, B, false);
-    if (start == first)
-      mask(st, n, lanes);
-    for (int64_t i = 0; i < lanes; i += W) {
-      F best = load(st + i);
-      for (int64_t k = 1; k < n; ++k)
-        best = max(best, load(st + k * B + i));
-      const F before = load(top + i);
-      const F now = max(before, best * scale);
-      F part{};
-      for (int64_t k = 0; k < n; ++k) {
-        F p = exp(load(st + k * B + i) * scale - now);
-        part += p;
-        store(st + k * B + i, p);
+    const float *k = keys + start * ldk, *v = values + start * ldk;
+    const bool diagonal = start == first;
+    forParts(diagonal, count, smaller(B, s - start), [=](const Part &part) {
+      gemm<Left::Rows>(part.keys, part.lanes, d, k, ldk, qt + part.first, B,
+                       st + part.first, B, false);
+      if (diagonal)
+        mask(st, part);
+      for (int64_t i = part.first; i < part.first + part.lanes; i += W) {
+        F best = load(st + i);
+        for (int64_t key = 1; key < part.keys; ++key)
+          best = max(best, load(st + key * B + i));
+        const F before = load(top + i);
+        const F now = max(before, best * scale);
+        F sums{};
+        for (int64_t key = 0; key < part.keys; ++key) {
+          F p = exp(load(st + key * B + i) * scale - now);
+          sums += p;
+          store(st + key * B + i, p);
+        }
+        const F keep = exp(before - now);
+        store(total + i, load(total + i) * keep + sums);
+        store(top + i, now);
+        if (start > 0)
+          for (int64_t j = 0; j < d; ++j)
+            store(ot + j * B + i, load(ot + j * B + i) * keep);
       }
-      const F keep = exp(before - now);
-      store(total + i, load(total + i) * keep + part);
-      store(top + i, now);
-      if (start > 0)
-        for (int64_t j = 0; j < d; ++j)
-          store(ot + j * B + i, load(ot + j * B + i) * keep);
-    }
-    gemm<Left::Columns>(d, lanes, n, values + start * ldk, ldk, st, B, ot, B,
-                        start > 0);
+      gemm<Left::Columns>(d, part.lanes, part.keys, v, ldk, st + part.first, B,
+                          ot + part.first, B, start > 0);
+    });
   }
 
   for (int64_t i = 0; i < lanes; i += W) {
@@ -140,6 +165,7 @@ void attentionBackward(const AttentionBackward &call, int64_t sequence,
   float *pt = dqt + d * B;  // [B, B], key by query: P
   float *dst = pt + B * B;  // [B, B]: dP, then dS
   float *lseLanes = dst + B * B;
+  float *deltaLanes = lseLanes + B;
 
   for (int64_t t = 0; t < s; ++t)
     for (int64_t j = 0; j < d; ++j)
@@ -152,7 +178,6 @@ void attentionBackward(const AttentionBackward &call, int64_t sequence,
       const float *q = call.q + base, *dO = call.dO + base;
       const float *lse = call.lse + (sequence * hq + head) * s + first;
       float *delta = call.delta + (sequence * hq + head) * s + first;
-      float deltaLanes[B];
       packTransposed(q, ldq, count, d, qt);
       packTransposed(dO, ldq, count, d, dot);
       // O^T is needed once, for delta; dqt is free until the products.
@@ -170,24 +195,32 @@ void attentionBackward(const AttentionBackward &call, int64_t sequence,
       }
 
       for (int64_t start = 0; start < first + count; start += B) {
-        const int64_t n = smaller(B, s - start);
         const float *k = keys + start * ldk, *v = values + start * ldk;
-        gemm<Left::Rows>(n, lanes, d, k, ldk, qt, B, pt, B, false);
-        gemm<Left::Rows>(n, lanes, d, v, ldk, dot, B, dst, B, false);
-        if (start == first)
-          mask(pt, n, lanes);
-        for (int64_t key = 0; key < n; ++key)
-          for (int64_t i = 0; i < lanes; i += W) {
-            F p = exp(load(pt + key * B + i) * scale - load(lseLanes + i));
-            F ds = p * (load(dst + key * B + i) - load(deltaLanes + i)) * scale;
-            store(pt + key * B + i, p);
-            store(dst + key * B + i, ds);
-          }
-        gemm<Left::Rows>(n, d, count, pt, B, dO, ldq, dValues + start * ldk,
-                         ldk, true);
-        gemm<Left::Rows>(n, d, count, dst, B, q, ldq, dKeys + start * ldk, ldk,
-                         true);
-        gemm<Left::Columns>(d, lanes, n, k, ldk, dst, B, dqt, B, start > 0);
+        float *dk = dKeys + start * ldk, *dv = dValues + start * ldk;
+        const bool diagonal = start == first;
+        forParts(diagonal, count, smaller(B, s - start), [=](const Part &part) {
+          const int64_t f = part.first;
+          gemm<Left::Rows>(part.keys, part.lanes, d, k, ldk, qt + f, B, pt + f,
+                           B, false);
+          gemm<Left::Rows>(part.keys, part.lanes, d, v, ldk, dot + f, B,
+                           dst + f, B, false);
+          if (diagonal)
+            mask(pt, part);
+          for (int64_t key = 0; key < part.keys; ++key)
+            for (int64_t i = f; i < f + part.lanes; i += W) {
+              float *p = pt + key * B + i, *ds = dst + key * B + i;
+              F probability = exp(load(p) * scale - load(lseLanes + i));
+              store(p, probability);
+              store(ds,
+                    probability * (load(ds) - load(deltaLanes + i)) * scale);
+            }
+          gemm<Left::Rows>(part.keys, d, part.count, pt + f, B, dO + f * ldq,
+                           ldq, dv, ldk, true);
+          gemm<Left::Rows>(part.keys, d, part.count, dst + f, B, q + f * ldq,
+                           ldq, dk, ldk, true);
+          gemm<Left::Columns>(d, part.lanes, part.keys, k, ldk, dst + f, B,
+                              dqt + f, B, start > 0);
+        });
       }
       transpose(dqt, B, d, count, call.dq + base, ldq);
     }
