@@ -244,7 +244,6 @@ def Pipe_ActionsOp : Pipe_Op<"actions",
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$bodyRegion);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $bodyRegion";
-  let hasRegionVerifier = 1;
 }
 
 class Pipe_ActionOp<string mnemonic, list<Trait> traits = []>

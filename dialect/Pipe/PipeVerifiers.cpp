@@ -22,6 +22,8 @@
 using namespace mlir;
 using namespace reckon::pipe;
 
+static LogicalResult verifyActions(ActionsOp list);
+
 //===----------------------------------------------------------------------===//
 // Program and stage
 //===----------------------------------------------------------------------===//
@@ -161,7 +163,8 @@ LogicalResult StageOp::verifyRegions() {
              << " saves, in order and with their types, got " << taken.size()
              << " saved arguments";
   }
-  return success();
+  ActionsOp list = findActions();
+  return list ? verifyActions(list) : success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -439,18 +442,19 @@ LogicalResult ListChecker::end(ActionsOp list) {
          << ", which no action releases";
 }
 
-LogicalResult ActionsOp::verifyRegions() {
-  ListChecker checker(stageOf(*this));
+/// Called once the stage's fragments are known to be sound.
+static LogicalResult verifyActions(ActionsOp list) {
+  ListChecker checker(stageOf(list));
   auto isRunOf = [&](Operation &op, FragmentKind kind) {
     auto run = dyn_cast<RunOp>(op);
     FragmentOp fragment = checker.stage.findFragment(kind);
     return run && fragment && run.getFragment() == fragment.getSymName();
   };
-  Block &body = *getBody();
+  Block &body = *list.getBody();
   if (body.empty() || !isRunOf(body.front(), FragmentKind::Begin))
-    return emitOpError("expected to start with the begin fragment");
+    return list.emitOpError("expected to start with the begin fragment");
   if (!isRunOf(body.back(), FragmentKind::Update))
-    return emitOpError("expected to end with the update fragment");
+    return list.emitOpError("expected to end with the update fragment");
 
   for (Operation &op : body) {
     auto uses = op.getAttrOfType<ArrayAttr>("uses");
@@ -462,5 +466,5 @@ LogicalResult ActionsOp::verifyRegions() {
     if (failed(checker.slots(&op, uses)))
       return failure();
   }
-  return checker.end(*this);
+  return checker.end(list);
 }
