@@ -125,39 +125,41 @@ std::optional<Phase> parsePhase(std::string_view name) {
 }
 
 LogicalResult runPhases(ModuleOp module, const PhaseOptions &options) {
-  auto run = [&](const char *name, auto build) -> LogicalResult {
+  struct Step {
+    const char *snapshot;
+    Phase phase;
+    std::function<void(OpPassManager &)> build;
+  };
+  const Step steps[] = {
+      {"10-train.mlir", Phase::Train, [](OpPassManager &) {}},
+      {"20-train-backward.mlir", Phase::Train,
+       [&](OpPassManager &pm) { buildTrainPhase(pm, options.recompute); }},
+      {"30-sharded.mlir", Phase::Sharded, buildShardedPhase},
+      {"40-partitioned.mlir", Phase::Partitioned, buildPartitionedPhase},
+      {"60-stages.mlir", Phase::Scheduled, buildStages},
+      {"70-schedule.mlir", Phase::Scheduled, buildSchedule},
+      {"80-plan.mlir", Phase::Planned,
+       [&](OpPassManager &pm) { buildPlannedPhase(pm, options.elide); }},
+  };
+  bool skipping = !options.after.empty();
+  for (const Step &step : steps) {
+    if (skipping) {
+      skipping = options.after != step.snapshot;
+      continue;
+    }
+    if (step.phase > options.last)
+      break;
     PassManager pm(module.getContext());
-    build(pm);
+    step.build(pm);
     if (failed(pm.run(module)))
       return failure();
     if (options.snapshot)
-      options.snapshot(name, module);
-    return success();
-  };
-  auto nothing = [](OpPassManager &) {};
-  if (failed(run("10-train.mlir", nothing)) ||
-      failed(run("20-train-backward.mlir", [&](OpPassManager &pm) {
-        buildTrainPhase(pm, options.recompute);
-      })))
-    return failure();
-  if (options.last == Phase::Train)
-    return success();
-  if (failed(run("30-sharded.mlir", buildShardedPhase)))
-    return failure();
-  if (options.last == Phase::Sharded)
-    return success();
-  if (failed(run("40-partitioned.mlir", buildPartitionedPhase)))
-    return failure();
-  if (options.last == Phase::Partitioned)
-    return success();
-  if (failed(run("60-stages.mlir", buildStages)) ||
-      failed(run("70-schedule.mlir", buildSchedule)))
-    return failure();
-  if (options.last == Phase::Scheduled)
-    return success();
-  return run("80-plan.mlir", [&](OpPassManager &pm) {
-    buildPlannedPhase(pm, options.elide);
-  });
+      options.snapshot(step.snapshot, module);
+  }
+  if (skipping)
+    return module.emitError()
+           << "'" << options.after << "' is not the name of a snapshot";
+  return success();
 }
 
 } // namespace reckon

@@ -41,6 +41,8 @@ struct PhaseOptions {
   std::string recompute = "none"; ///< none or full
   /// Leave out the passes that only remove what is implied.
   bool elide = true;
+  /// The module is this snapshot read back: only what comes after it runs.
+  std::string after;
   /// Called after each curated step with the snapshot's file name, such as
   /// "40-partitioned.mlir".
   std::function<void(const char *name, mlir::ModuleOp module)> snapshot;

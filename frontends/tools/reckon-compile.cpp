@@ -25,6 +25,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "mlir/Parser/Parser.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <CLI/CLI.hpp>
@@ -38,7 +39,7 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> files, sets;
-  std::string planDir, dumpDir, compileTo = "planned";
+  std::string planDir, dumpDir, fromIr, compileTo = "planned";
   bool dump = false, keepEvents = false;
 };
 
@@ -164,7 +165,12 @@ int compile(const Arguments &arguments, Phase last) {
   PlanFacts facts{model::tokenFlops(dims, best.choice.recompute).model,
                   model::clusterSpeeds(*spec).peakFlops};
   mlir::OwningOpRef<mlir::ModuleOp> module =
-      buildTrain(context, *spec, best.choice, facts);
+      arguments.fromIr.empty()
+          ? buildTrain(context, *spec, best.choice, facts)
+          : mlir::parseSourceFile<mlir::ModuleOp>(arguments.fromIr, &context);
+  if (!module)
+    return fail(ExitCode::BadSpec, "cannot read " + arguments.fromIr +
+                                       " as a snapshot of --dump-ir");
 
   std::string dumpDir = arguments.dumpDir.empty()
                             ? arguments.planDir + "/ir"
@@ -172,6 +178,8 @@ int compile(const Arguments &arguments, Phase last) {
   Status dumped;
   PhaseOptions options;
   options.last = last;
+  options.after =
+      std::filesystem::path(arguments.fromIr).filename().string();
   options.recompute = toString(best.choice.recompute);
   options.elide = !arguments.keepEvents;
   options.snapshot = [&](const char *name, mlir::ModuleOp snapshot) {
@@ -238,6 +246,9 @@ extern "C" int reckonCompileMain(int argc, char **argv) {
       app.add_option("--dump-ir", arguments.dumpDir,
                      "write the numbered IR snapshots (default: PLAN_DIR/ir)")
           ->expected(0, 1);
+  app.add_option("--from-ir", arguments.fromIr,
+                 "go on from this snapshot (such as ir/40-partitioned.mlir, "
+                 "edited or not) instead of the spec's own IR");
   app.add_option("--compile-to", arguments.compileTo,
                  "train, sharded, partitioned, scheduled or planned");
   app.add_flag("--keep-all-events", arguments.keepEvents,

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Large models are compiled and accounted to the byte; small ones stay in the
+memory that was promised while they run.
+
+`reckon compile` itself refuses to write a plan whose arena differs from the
+planner's prediction, so every compile here is such a comparison.
+"""
+
+import json
+import os
+import time
+import unittest
+
+import harness
+from harness import LAYOUTS, RECKON, ROOT, Workspace, call, metrics, tiny
+
+EXAMPLES = os.path.join(ROOT, "examples")
+LLAMA_70B = 70553706496
+
+
+class Accounting(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.work = Workspace().__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.work.__exit__()
+
+    def test_every_layout_in_both_precisions(self):
+        for name, changes in LAYOUTS.items():
+            for precision in ("fp32", "bf16"):
+                for recompute in ("none", "full"):
+                    with self.subTest(name, precision=precision,
+                                      recompute=recompute):
+                        spec = tiny(**{**changes,
+                                       "training.precision": precision,
+                                       "recompute": recompute})
+                        self.work.compile(spec, "layout")
+
+    def test_70b_on_1024(self):
+        files = [os.path.join(EXAMPLES, "models", "llama-70b.yaml"),
+                 os.path.join(EXAMPLES, "clusters", "h100-1024.yaml"),
+                 os.path.join(EXAMPLES, "70b-1024", "train.yaml")]
+        report = json.loads(call([RECKON, "plan", *files, "--format", "json"],
+                                 self.work.path).stdout)
+        self.assertEqual(report["model"]["parameters"], LLAMA_70B)
+        chosen = report["candidates"][0]
+        self.assertEqual(chosen["parallelism"]["pipeline_parallel"], 4)
+        # (p - 1) / m = 3 / 16 for batch 512 = 1 x 16 x 32.
+        self.assertAlmostEqual(chosen["bubble_fraction"], 3 / 16, places=6)
+        # 2 bytes bf16 weights, 4 fp32 gradients, 12 optimizer over dp 32; a
+        # rank of a middle stage has 20 of 80 layers, a 1/8 of each matrix.
+        matrices = 2 * 8192 * 8192 + 2 * 1024 * 8192 + 3 * 8192 * 28672
+        rank = 20 * (matrices // 8 + 2 * 8192)
+        middle = chosen["memory"]["stages"][1]
+        self.assertEqual(middle["parameters"], 2 * rank)
+        self.assertEqual(middle["gradients"], 4 * rank)
+        self.assertEqual(middle["optimizer"], 12 * rank // 32)
+        begin = time.monotonic()
+        call([RECKON, "compile", *files, "-o", self.work.file("70b.plan")],
+             self.work.path)
+        print(f"  70B compiled in {time.monotonic() - begin:.1f} s")
+
+    def test_405b_on_16384(self):
+        files = [os.path.join(EXAMPLES, "models", "llama-405b.yaml"),
+                 os.path.join(EXAMPLES, "clusters", "h100-16384.yaml")]
+        sets = []
+        for key, value in {
+                "training.sequence_length": 8192,
+                "training.global_batch_size": 2048,
+                "parallelism.tensor_parallel": 8,
+                "parallelism.pipeline_parallel": 16,
+                "parallelism.data_parallel": 128,
+                "parallelism.zero_stage": 1,
+                "parallelism.micro_batch_size": 1,
+                "parallelism.recompute": "full",
+                "constraints.max_bubble": 1}.items():
+            sets += ["--set", f"{key}={value}"]
+        begin = time.monotonic()
+        call([RECKON, "compile", *files, *sets, "-o",
+              self.work.file("405b.plan")], self.work.path)
+        print(f"  405B compiled in {time.monotonic() - begin:.1f} s")
+
+    def test_resident_memory_is_flat(self):
+        spec = tiny(**{**LAYOUTS["tp2-pp2"], "model.num_hidden_layers": 2,
+                       "training.train_steps": 200})
+        plan = self.work.compile(spec, "flat")
+        where, _ = self.work.run(plan, "flat", 4,
+                                 env={"RECKON_TRACE_MEMORY": "1"})
+        resident = [m["memory_resident_bytes"] for m in metrics(where)]
+        self.assertEqual(len(resident), 200)
+        # The first steps touch pages for the first time.
+        self.assertLessEqual(max(resident[20:]) - resident[20], 1 << 20,
+                             resident[::20])
+
+
+if __name__ == "__main__":
+    harness.main()
