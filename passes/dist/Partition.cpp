@@ -52,7 +52,8 @@ class PartitionPass
       box.push_back(strings(b, axes));
     state.setGlobalShapeAttr(b.getDenseI64ArrayAttr(global.getShape()));
     state.setBoxAxesAttr(b.getArrayAttr(box));
-    state.setFlatAxesAttr(strings(b, sharding.flat));
+    if (!sharding.flat.empty())
+      state.setFlatAxesAttr(strings(b, sharding.flat));
     state.setReplicaAxesAttr(strings(b, replicas(sharding, mesh)));
     state.setType(*local);
     state->removeAttr(shardingAttrName);

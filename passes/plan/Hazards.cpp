@@ -25,9 +25,9 @@ bool reckon::planir::conflict(const Work &a, const Work &b) {
   return false;
 }
 
-SmallVector<Work> reckon::planir::fragmentWork(FragmentOp fragment) {
+std::vector<Work> reckon::planir::fragmentWork(FragmentOp fragment) {
   ArrayRef<int64_t> degrees = fragment->getParentOfType<ProgramOp>().getMesh();
-  SmallVector<Work> list;
+  std::vector<Work> list;
   for (auto op : fragment.getBody()->getOps<InstructionOpInterface>()) {
     Work work{op, op.getStreamAttr().getAttr(), {}, false};
     for (Value buffer : op.getIns())
@@ -57,7 +57,7 @@ static llvm::StringMap<bool> readOnlySlots(FragmentOp fragment) {
   return readOnly;
 }
 
-SmallVector<Work> reckon::planir::listWork(ActionsOp list) {
+std::vector<Work> reckon::planir::listWork(ActionsOp list) {
   auto program = list->getParentOfType<ProgramOp>();
   llvm::StringMap<llvm::StringMap<bool>> fragments;
   llvm::StringMap<FragmentOp> byName;
@@ -65,7 +65,7 @@ SmallVector<Work> reckon::planir::listWork(ActionsOp list) {
     fragments[fragment.getSymName()] = readOnlySlots(fragment);
     byName[fragment.getSymName()] = fragment;
   }
-  SmallVector<Work> result;
+  std::vector<Work> result;
   for (auto action : list.getBody()->getOps<ActionOpInterface>()) {
     Work work{action, action.getStreamAttr().getAttr(), {}, false};
     auto run = dyn_cast<RunOp>(action.getOperation());
@@ -147,9 +147,9 @@ bool EventGraph::implied(unsigned from, unsigned to) const {
 unsigned EventGraph::reduce() {
   unsigned dropped = 0;
   for (unsigned node = 0; node < waits.size(); ++node)
-    for (unsigned source : SmallVector<unsigned>(waits[node]))
+    for (unsigned source : std::vector<unsigned>(waits[node]))
       if (implied(source, node)) {
-        llvm::erase(waits[node], source);
+        std::erase(waits[node], source);
         ++dropped;
       }
   return dropped;
@@ -165,7 +165,7 @@ EventGraph reckon::planir::readEvents(FragmentOp fragment) {
   graph.streams.push_back(home);
   llvm::DenseMap<StringAttr, unsigned> latest{{home, 0}};
   llvm::DenseMap<int64_t, unsigned> recorded;
-  llvm::DenseMap<StringAttr, SmallVector<unsigned, 2>> pending;
+  llvm::DenseMap<StringAttr, std::vector<unsigned>> pending;
   auto append = [&](StringAttr stream) {
     graph.waits.resize(graph.streams.size());
     latest[stream] = graph.streams.size();
@@ -217,7 +217,8 @@ void reckon::planir::writeEvents(FragmentOp fragment, const EventGraph &graph) {
     else
       builder.setInsertionPointAfter(ops[node]);
     RecordOp::create(builder,
-                     ops[node] ? ops[node]->getLoc() : fragment.getLoc(), event,
+                     ops[node] ? ops[node]->getLoc() : fragment.getLoc(),
+                     builder.getI64IntegerAttr(event),
                      stream(graph.streams[node]));
   }
   for (auto [node, sources] : llvm::enumerate(graph.waits)) {
@@ -228,7 +229,8 @@ void reckon::planir::writeEvents(FragmentOp fragment, const EventGraph &graph) {
     for (unsigned source : sources)
       WaitOp::create(builder,
                      ops[node] ? ops[node]->getLoc() : fragment.getLoc(),
-                     eventOf[source], stream(graph.streams[node]));
+                     builder.getI64IntegerAttr(eventOf[source]),
+                     stream(graph.streams[node]));
   }
   fragment.setEvents(events);
 }

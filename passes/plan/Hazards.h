@@ -8,6 +8,8 @@
 
 #include "dialect/Plan/Plan.h"
 
+#include <vector>
+
 namespace reckon::planir {
 
 /// Bytes that a piece of work reads or writes.
@@ -20,7 +22,7 @@ struct Access {
 struct Work {
   mlir::Operation *op;
   mlir::StringAttr stream;
-  llvm::SmallVector<Access, 4> accesses;
+  std::vector<Access> accesses;
   /// Runs of fragments share states and lanes: two of them always conflict.
   bool isRun = false;
 };
@@ -30,18 +32,18 @@ struct Work {
 bool conflict(const Work &a, const Work &b);
 
 /// The instructions of a fragment in issue order. All have streams.
-llvm::SmallVector<Work> fragmentWork(FragmentOp fragment);
+std::vector<Work> fragmentWork(FragmentOp fragment);
 
 /// The actions of a list in issue order; a slot counts as one place. Which
 /// slots a fragment writes is read off its instructions.
-llvm::SmallVector<Work> listWork(ActionsOp list);
+std::vector<Work> listWork(ActionsOp list);
 
 /// Waits between pieces of work, as edges: `waits[j]` has the numbers of the
 /// work that j's stream waits for before j. In a list that repeats, an i >= j
 /// is that of the previous step.
 struct EventGraph {
   llvm::SmallVector<mlir::StringAttr> streams; ///< of each piece of work
-  llvm::SmallVector<llvm::SmallVector<unsigned, 2>> waits;
+  std::vector<std::vector<unsigned>> waits;
   bool repeats = false;
 
   /// Drops every wait that the others imply. Returns how many.

@@ -24,7 +24,7 @@ using WorkByStream = llvm::MapVector<StringAttr, SmallVector<unsigned>>;
 
 /// Waits inside a fragment; nodes as readEvents numbers them.
 EventGraph fragmentGraph(FragmentOp fragment) {
-  SmallVector<Work> work = fragmentWork(fragment);
+  std::vector<Work> work = fragmentWork(fragment);
   StringAttr home = fragment.getHomeAttr().getAttr();
   EventGraph graph;
   unsigned end = work.size() + 1;
@@ -58,7 +58,7 @@ EventGraph fragmentGraph(FragmentOp fragment) {
 
 /// Waits between actions, within a step and from the step before.
 EventGraph listGraph(ActionsOp list) {
-  SmallVector<Work> work = listWork(list);
+  std::vector<Work> work = listWork(list);
   EventGraph graph;
   graph.repeats = true;
   WorkByStream streams;

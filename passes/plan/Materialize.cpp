@@ -54,7 +54,8 @@ public:
       : tables(tables), b(builder) {}
 
   void lower() {
-    pipe::ActionsOp list = tables.stage.findActions();
+    pipe::StageOp stage = tables.stage;
+    pipe::ActionsOp list = stage.findActions();
     auto result = ActionsOp::create(b, list.getLoc(), list.getSymNameAttr(),
                                     b.getI64IntegerAttr(0));
     OpBuilder::InsertionGuard guard(b);
@@ -90,7 +91,8 @@ private:
 
   void lowerAction(Operation *op) {
     auto none = b.getDenseI64ArrayAttr({});
-    int64_t self = tables.stage.getIndex();
+    pipe::StageOp stage = tables.stage;
+    int64_t self = stage.getIndex();
     llvm::TypeSwitch<Operation *>(op)
         .Case([&](pipe::RunOp run) {
           RunOp::create(b, run.getLoc(), run.getLabelAttr(),

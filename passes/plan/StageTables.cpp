@@ -168,7 +168,7 @@ LogicalResult StageTables::addState(OpBuilder &builder, train::StateOp state) {
   DenseI64ArrayAttr flatAxes, replicas;
   IntegerAttr flatElements;
   const Flat *flat = findFlat(state);
-  if (state.getFlatAxes()) {
+  if (flat && state.getFlatAxes() && !state.getFlatAxes()->empty()) {
     flatAxes = axesAttr(builder, flat->axes);
     flatElements = builder.getI64IntegerAttr(flat->elements);
   } else if (flat && (role == Role::parameter || role == Role::gradient)) {

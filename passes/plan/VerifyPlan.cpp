@@ -99,7 +99,7 @@ LogicalResult verifyFragmentOrder(FragmentOp fragment) {
       return op.emitOpError("has no stream");
   }
   StringAttr home = fragment.getHomeAttr().getAttr();
-  SmallVector<Work> work = fragmentWork(fragment);
+  std::vector<Work> work = fragmentWork(fragment);
   Replay replay;
   // Everything that ran before the fragment, on its home stream.
   Work begin{fragment, home, {}, false};
@@ -176,7 +176,7 @@ LogicalResult verifyListOrder(ActionsOp list) {
   for (auto action : list.getBody()->getOps<ActionOpInterface>())
     if (!action.getStreamAttr())
       return action.emitOpError("has no stream");
-  SmallVector<Work> work = listWork(list);
+  std::vector<Work> work = listWork(list);
   Replay replay;
   // Three steps: the second and third see what the step before left behind.
   for (int step = 0; step < 3; ++step)
