@@ -30,8 +30,9 @@ LayerMirror::LayerMirror(const ModelDims &dims, const StageShape &shape)
 }
 
 std::vector<uint64_t> LayerMirror::savedSizes() const {
-  return {hidden_, qWidth_, kvWidth_, kvWidth_, qWidth_, stats_,
-          hidden_, hidden_, ffn_,     ffn_,     ffn_};
+  // n1, v, q, k, o, lse, x1, n2, gate, up, product
+  return {hidden_, kvWidth_, qWidth_, kvWidth_, qWidth_, stats_,
+          hidden_, hidden_,  ffn_,    ffn_,     ffn_};
 }
 
 bool LayerMirror::aligned() const {
@@ -82,11 +83,12 @@ Value LayerMirror::layerBackward(FragmentMirror &f, const LayerValues &l,
   Value da = f.op1({dy}, ffn_);
   auto dmlp = f.op({da, l.gate, l.up}, {ffn_, ffn_}, {{0, 0}});
   Value dgate = dmlp[0], dup = dmlp[1];
-  f.op({dgate, l.n2}, {});
-  Value dn2FromGate = f.op1({dgate}, hidden_);
+  // The compiler walks the forward backwards: up before gate, v before k.
   f.op({dup, l.n2}, {});
   Value dn2FromUp = f.op1({dup}, hidden_);
-  Value dn2 = f.op1({dn2FromGate, dn2FromUp}, hidden_, RECKON_ADD_PLACES);
+  f.op({dgate, l.n2}, {});
+  Value dn2FromGate = f.op1({dgate}, hidden_);
+  Value dn2 = f.op1({dn2FromUp, dn2FromGate}, hidden_, RECKON_ADD_PLACES);
   dn2 = allReduce(f, dn2);
   f.op({dn2, l.x1}, {});
   Value dx1FromNorm = f.op1({dn2, l.x1}, hidden_, RECKON_UNARY_PLACE);
@@ -96,17 +98,17 @@ Value LayerMirror::layerBackward(FragmentMirror &f, const LayerValues &l,
   Value dattention = f.op1({dx1}, qWidth_);
   auto dqkv = f.op({dattention, l.q, l.k, l.v, l.o, l.lse},
                    {qWidth_, kvWidth_, kvWidth_}, {}, stats_);
-  Value dq = f.op1({dqkv[0]}, qWidth_, RECKON_UNARY_PLACE);
   Value dk = f.op1({dqkv[1]}, kvWidth_, RECKON_UNARY_PLACE);
+  Value dq = f.op1({dqkv[0]}, qWidth_, RECKON_UNARY_PLACE);
   Value dv = dqkv[2];
-  f.op({dq, l.n1}, {});
-  Value dn1FromQ = f.op1({dq}, hidden_);
-  f.op({dk, l.n1}, {});
-  Value dn1FromK = f.op1({dk}, hidden_);
   f.op({dv, l.n1}, {});
   Value dn1FromV = f.op1({dv}, hidden_);
-  Value dn1 = f.op1({dn1FromQ, dn1FromK}, hidden_, RECKON_ADD_PLACES);
-  dn1 = f.op1({dn1, dn1FromV}, hidden_, RECKON_ADD_PLACES);
+  f.op({dk, l.n1}, {});
+  Value dn1FromK = f.op1({dk}, hidden_);
+  Value dn1 = f.op1({dn1FromV, dn1FromK}, hidden_, RECKON_ADD_PLACES);
+  f.op({dq, l.n1}, {});
+  Value dn1FromQ = f.op1({dq}, hidden_);
+  dn1 = f.op1({dn1, dn1FromQ}, hidden_, RECKON_ADD_PLACES);
   dn1 = allReduce(f, dn1);
   f.op({dn1, l.x}, {});
   Value dxFromNorm = f.op1({dn1, l.x}, hidden_, RECKON_UNARY_PLACE);
@@ -118,7 +120,7 @@ Value LayerMirror::head(FragmentMirror &f, Value x, Value targets) const {
   Value logits = f.op1({n}, logits_);
   Value max = allReduce(f, f.op1({logits}, rows_));
   Value sums = allReduce(f, f.op1({logits, targets, max}, 2 * rows_));
-  Value lse = f.op1({sums, max}, rows_);
+  Value lse = f.op1({logits, targets, sums, max}, rows_);
   Value dlogits = f.op1({logits, targets, lse}, logits_, RECKON_UNARY_PLACE);
   f.op({dlogits, n}, {});
   Value dn = allReduce(f, f.op1({dlogits}, hidden_));

@@ -53,6 +53,8 @@ Infeasible Rejections::explain(Evaluator &evaluator) const {
   }
   if (!leastMemoryBubble_ || leastBubble_)
     infeasible.conflict.push_back("max_bubble");
+  if (leastBubble_)
+    infeasible.leastBubble = leastBubble_->verdict.bubble;
   infeasible.closest = evaluator.candidate(closest->choice);
   return infeasible;
 }
@@ -109,18 +111,11 @@ private:
     const Infeasible &why = *failure.infeasible;
     if (failure.evaluated == 0)
       return;
-    // The least bubble of all that fits in memory: search without the limit,
-    // which finds the fastest; its bubble is enough.
     Spec changed = spec_;
-    changed.constraints.maxBubble.value = 1e9;
-    if (limitsBubble(why)) {
-      SearchResult result = search::search(changed, 1);
-      if (!result.candidates.empty()) {
-        double bubble = result.candidates.front().bubbleFraction;
-        std::string value = decimal(std::ceil(bubble * 1e4) / 1e4, 4);
-        changed.constraints.maxBubble.value = std::stod(value);
-        tryChange(changed, "constraints.max_bubble", value);
-      }
+    if (limitsBubble(why) && why.leastBubble) {
+      std::string value = decimal(std::ceil(*why.leastBubble * 1e4) / 1e4, 4);
+      changed.constraints.maxBubble.value = std::stod(value);
+      tryChange(changed, "constraints.max_bubble", value);
     }
     if (why.shortfallBytes == 0)
       return;

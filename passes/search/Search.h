@@ -55,7 +55,9 @@ struct Infeasible {
   /// Bytes missing on the named stage in the choice that misses fewest among
   /// those that keep the other limits (or among all, when none does).
   uint64_t shortfallBytes = 0;
-  /// That choice; empty when nothing divides.
+  /// The smallest bubble of all that fit in memory, when some do.
+  std::optional<double> leastBubble;
+  /// The choice that shortfallBytes is about; empty when nothing divides.
   std::optional<Candidate> closest;
   /// Why nothing divides, one line a reason, when nothing does.
   std::vector<std::string> reasons;
