@@ -327,6 +327,12 @@ Status Trainer::run() {
   return Status::success();
 }
 
+void Trainer::abort(const Error &error) {
+  communicator_.abort(
+      makeError(error.code, "rank " + std::to_string(communicator_.rank()) +
+                                " stopped: " + error.message));
+}
+
 void Trainer::recordEnd(const Status &status) {
   if (live_)
     live_->finish();

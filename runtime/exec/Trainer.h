@@ -64,6 +64,9 @@ public:
   /// Runs one step (counted from 1); setUp() first. Allocates nothing.
   Status step(int64_t number);
 
+  /// Tells the other ranks why this one stops.
+  void abort(const Error &error);
+
   /// Writes down how the run ended.
   void recordEnd(const Status &status);
 
