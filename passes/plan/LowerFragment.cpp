@@ -182,10 +182,6 @@ void FragmentLowering::launch(Operation *op, StringRef kernel, ValueRange ins,
 
 LogicalResult FragmentLowering::lowerAccumulate(train::AccumulateOp op) {
   Operation *producer = op.getValue().getDefiningOp();
-  if (!producer || fusedAccumulate(producer) != op)
-    return op.emitOpError(
-        "expected a weight gradient that nothing else uses, so that its kernel "
-        "can add to the state");
   // The first micro-batch overwrites, unless this fragment added already.
   bool first = fragment.getFirstMicroBatch() &&
                accumulated.insert(op.getStateAttr()).second;
@@ -369,10 +365,18 @@ LogicalResult FragmentLowering::lowerOp(Operation *op) {
     stateOf[read.getValue()] = read.getStateAttr().getAttr();
     return success();
   }
-  if (fusedAccumulate(op)) // emitted with its accumulation
-    return success();
-  if (auto accumulate = dyn_cast<train::AccumulateOp>(op))
+  // The fused kernel stands where the gradient is computed: behind it a kernel
+  // that works in place may overwrite what it reads.
+  if (train::AccumulateOp accumulate = fusedAccumulate(op))
     return lowerAccumulate(accumulate);
+  if (auto accumulate = dyn_cast<train::AccumulateOp>(op)) {
+    Operation *producer = accumulate.getValue().getDefiningOp();
+    if (producer && fusedAccumulate(producer) == accumulate)
+      return success();
+    return op->emitOpError(
+        "expected a weight gradient that nothing else uses, so that its kernel "
+        "can add to the state");
+  }
   if (op->getDialect()->getNamespace() == "dist")
     return lowerCollective(op);
   if (isa<train::FillOp, train::WriteOp, train::SumSquaresOp,

@@ -125,6 +125,8 @@ LogicalResult LayerDifferentiator::buildBody(LayerGradOp grad,
       if (!cotangent)
         continue;
       if (auto read = operand.getDefiningOp<ReadOp>()) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointAfter(cotangent.getDefiningOp());
         AccumulateOp::create(
             b, cotangent.getLoc(),
             FlatSymbolRefAttr::get(
