@@ -213,7 +213,7 @@ def Plan_StateRefOp : Plan_RefOp<"state_ref", [
   let description = [{
     The offset counts bytes from the state's own start.
 
-    Example: `%0 = plan.state_ref @"w#momentum" + 2816 * dp : !plan.buffer<704xf32>`
+    Example: `%0 = plan.state_ref @"w#momentum" + 2816 * dp : <704xf32>`
   }];
   let arguments = (ins FlatSymbolRefAttr:$state, Plan_ExprAttr:$offset);
   let assemblyFormat = [{
@@ -225,7 +225,7 @@ def Plan_SlotRefOp : Plan_RefOp<"slot_ref", [
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "bytes of a bound slot";
   let description = [{
-    Example: `%0 = plan.slot_ref "stash" + 1024 : !plan.buffer<128x64xf32>`
+    Example: `%0 = plan.slot_ref "stash" + 1024 : <128x64xf32>`
   }];
   let arguments = (ins StrAttr:$slot, I64Attr:$offset);
   let assemblyFormat = "$slot `+` $offset attr-dict `:` type($buffer)";
@@ -235,7 +235,7 @@ def Plan_LaneRefOp : Plan_RefOp<"lane_ref", [
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "bytes of the fragment's lane";
   let description = [{
-    Example: `%0 = plan.lane_ref + 512 : !plan.buffer<128x64xf32>`
+    Example: `%0 = plan.lane_ref + 512 : <128x64xf32>`
   }];
   let arguments = (ins I64Attr:$offset);
   let assemblyFormat = "`+` $offset attr-dict `:` type($buffer)";
@@ -247,7 +247,7 @@ def Plan_TempOp : Plan_RefOp<"temp"> {
     Exists between `plan-materialize` and `plan-allocate-buffers`, which turns
     it into a `plan.lane_ref`. `logits` marks the buffer of the logits.
 
-    Example: `%0 = plan.temp : !plan.buffer<128x64xf32>`
+    Example: `%0 = plan.temp : <128x64xf32>`
   }];
   let arguments = (ins UnitAttr:$logits);
   let assemblyFormat = "(`logits` $logits^)? attr-dict `:` type($buffer)";

@@ -25,7 +25,7 @@ def Materialize : Pass<"plan-materialize", "mlir::ModuleOp"> {
     ```
     After:
     ```mlir
-    %0 = plan.state_ref @"w#gradient" + 0 : !plan.buffer<32x64xf32>
+    %0 = plan.state_ref @"w#gradient" + 0 : <32x64xf32>
     plan.launch "linear_grad_weight" ins(%dy, %x : ...) outs(%0 : ...)
         args [32, 64, 1] floats []
     ```
@@ -54,11 +54,11 @@ def AllocateBuffers : Pass<"plan-allocate-buffers",
 
     Before:
     ```mlir
-    %0 = plan.temp : !plan.buffer<128x64xf32>
+    %0 = plan.temp : <128x64xf32>
     ```
     After:
     ```mlir
-    %0 = plan.lane_ref + 32768 : !plan.buffer<128x64xf32>
+    %0 = plan.lane_ref + 32768 : <128x64xf32>
     ```
   }];
   let options = [
