@@ -2,9 +2,9 @@
 // looks at: an embedding, two layers of one norm each, a head, their
 // gradients, and an update with one bucket over all parameters. 8 tokens,
 // 4 columns, a vocabulary of 16.
-dist.mesh @world axes ["tp", "cp", "ep", "dp", "pp"] sizes [1, 1, 1, 2, 2]
 train.program @two sequence(8) micro_batch(1) micro_batches(2) global_batch(4)
     attributes {config = {schedule = "1f1b"}, pipeline_layout = array<i64: 1, 1>} {
+  dist.mesh @world axes ["tp", "cp", "ep", "dp", "pp"] sizes [1, 1, 1, 2, 2]
   train.state @embed parameter decay : tensor<16x4xf32>
   train.state @n0 parameter : tensor<4xf32>
   train.state @n1 parameter : tensor<4xf32>
