@@ -60,8 +60,8 @@ class Failures(unittest.TestCase):
         child.send_signal(signal.SIGINT)
         _, text = child.communicate(timeout=30)
         self.assertEqual(child.returncode, 21, text)
-        for line in open(path):
-            self.assertTrue(line.endswith("}\n"), "a torn line")
+        with open(path) as data:
+            self.assertTrue(data.read().endswith("}\n"), "a torn line")
         self.assertGreaterEqual(len(metrics(where)), 1)
         # None of the ranks is left.
         left = subprocess.run(["pgrep", "-f", self.work.path],
