@@ -52,7 +52,6 @@ function(reckon_add_dialect name)
     add_dependencies(reckon_docs reckon_dialect_${lower}_doc)
   endif()
 
-  reckon_drop_missing()
   add_library(reckon_dialect_${lower} STATIC ${ARG_SOURCES})
   add_dependencies(reckon_dialect_${lower} reckon_dialect_${lower}_inc)
   target_link_libraries(reckon_dialect_${lower} PUBLIC reckon_flags reckon_mlir
