@@ -65,9 +65,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"plan", planMain, "choose how a job is spread, and explain; runs nothing"},
     {"compile", compileMain, "lower a spec to a plan directory"},
-#ifdef RECKON_HAS_SHOW
     {"show", showMain, "read a plan directory back"},
-#endif
     {"run", runMain, "run a plan; the same as reckon-run"},
     {"doctor", doctorMain, "what this machine has"},
 };
@@ -84,6 +82,11 @@ int main(int argc, char **argv) {
     arguments.push_back(nullptr);
     return command.main(argc - 1, arguments.data());
   }
+  if (argc >= 2 && argv[1][0] != '-')
+    return fail(ExitCode::BadSpec,
+                std::string("expected a command (plan, compile, show, run or "
+                            "doctor), got ") +
+                    argv[1] + "; reckon --help explains them");
   // Only help, the version and mistakes are left.
   CLI::App app{"Reckon: a config compiler and launcher for training"};
   app.name("reckon");

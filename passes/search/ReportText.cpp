@@ -139,9 +139,8 @@ std::string memorySection(const Candidate &best, const Spec &spec) {
   for (size_t i = 0; i < best.stages.size(); ++i)
     text +=
         format("  %5zu |%s|\n", i, memoryBar(best.stages[i], full, 64).c_str());
-  text += "        |";
   std::string end = bytes(full);
-  text += "0" + std::string(63 - end.size(), ' ') + end + "|";
+  text += format("        |0%*s|", 63, end.c_str());
   for (const Column &column : kColumns)
     text += format("%s%c %s", &column == kColumns ? "  " : ", ", column.mark,
                    column.name);
