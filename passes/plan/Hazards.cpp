@@ -216,10 +216,9 @@ void reckon::planir::writeEvents(FragmentOp fragment, const EventGraph &graph) {
       builder.setInsertionPointToStart(block);
     else
       builder.setInsertionPointAfter(ops[node]);
-    RecordOp::create(builder,
-                     ops[node] ? ops[node]->getLoc() : fragment.getLoc(),
-                     builder.getI64IntegerAttr(event),
-                     stream(graph.streams[node]));
+    RecordOp::create(
+        builder, ops[node] ? ops[node]->getLoc() : fragment.getLoc(),
+        builder.getI64IntegerAttr(event), stream(graph.streams[node]));
   }
   for (auto [node, sources] : llvm::enumerate(graph.waits)) {
     if (ops[node])

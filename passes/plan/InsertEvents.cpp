@@ -62,14 +62,23 @@ EventGraph listGraph(ActionsOp list) {
   EventGraph graph;
   graph.repeats = true;
   WorkByStream streams;
+  // Which slot classes a stream ever touches: most pairs of streams have none
+  // in common and need no search.
+  llvm::DenseMap<StringAttr, llvm::DenseSet<StringAttr>> classes;
   for (auto [number, item] : llvm::enumerate(work)) {
     graph.streams.push_back(item.stream);
     streams[item.stream].push_back(number);
+    for (const Access &access : item.accesses)
+      classes[item.stream].insert(access.place.name);
   }
   for (unsigned number = 0; number < work.size(); ++number) {
     auto &waits = graph.waits.emplace_back();
     for (auto &[stream, members] : streams) {
-      if (stream == work[number].stream)
+      bool common = work[number].isRun ||
+                    llvm::any_of(work[number].accesses, [&](const Access &a) {
+                      return classes[stream].contains(a.place.name);
+                    });
+      if (stream == work[number].stream || !common)
         continue;
       // Backwards through this step, then through the end of the previous one.
       auto split = llvm::lower_bound(members, number);

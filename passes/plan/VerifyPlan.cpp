@@ -8,6 +8,7 @@
 #include "passes/plan/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace reckon::planir {
 #define GEN_PASS_DEF_VERIFYPLAN
@@ -35,7 +36,7 @@ class Replay {
 public:
   void record(StringAttr stream, int64_t event) {
     Clock known = clocks[stream];
-    known[stream] = issued[stream].size();
+    known[stream] = issued[stream].count;
     events[event] = std::move(known);
   }
 
@@ -50,21 +51,31 @@ public:
   /// with and that is not known to be done.
   LogicalResult issue(const Work &work) {
     Clock &known = clocks[work.stream];
+    llvm::SmallSetVector<StringAttr, 8> names;
+    for (const Access &access : work.accesses)
+      names.insert(access.place.name);
+    if (work.isRun) // conflicts with every other run
+      names.insert(StringAttr::get(work.op->getContext(), "run"));
     for (auto &[stream, list] : issued) {
       if (stream == work.stream)
         continue;
-      for (unsigned i = known.lookup(stream); i < list.size(); ++i)
-        if (conflict(*list[i], work)) {
-          InFlightDiagnostic diag =
-              work.op->emitOpError()
-              << "on stream " << work.stream
-              << " touches bytes of earlier work on stream " << stream
-              << " and is not ordered behind it";
-          diag.attachNote(list[i]->op->getLoc()) << "that work is here";
-          return failure();
+      unsigned done = known.lookup(stream);
+      for (StringAttr name : names) {
+        auto touching = list.byName.find(name);
+        if (touching == list.byName.end())
+          continue;
+        for (auto [number, earlier] : llvm::reverse(touching->second)) {
+          if (number < done)
+            break;
+          if (conflict(*earlier, work))
+            return reportUnordered(work, *earlier);
         }
+      }
     }
-    issued[work.stream].push_back(&work);
+    Issued &mine = issued[work.stream];
+    for (StringAttr name : names)
+      mine.byName[name].emplace_back(mine.count, &work);
+    ++mine.count;
     return success();
   }
 
@@ -72,7 +83,7 @@ public:
   /// it does not.
   StringAttr unfinished(StringAttr stream) {
     for (auto &[other, list] : issued)
-      if (other != stream && clocks[stream].lookup(other) < list.size())
+      if (other != stream && clocks[stream].lookup(other) < list.count)
         return other;
     return {};
   }
@@ -83,7 +94,24 @@ public:
   }
 
 private:
-  llvm::MapVector<StringAttr, std::vector<const Work *>> issued;
+  static LogicalResult reportUnordered(const Work &work, const Work &earlier) {
+    InFlightDiagnostic diag = work.op->emitOpError()
+                              << "on stream " << work.stream
+                              << " touches bytes of earlier work on stream "
+                              << earlier.stream
+                              << " and is not ordered behind it";
+    diag.attachNote(earlier.op->getLoc()) << "that work is here";
+    return failure();
+  }
+
+  /// Work of one stream: how much, and which by what it touches (a state, a
+  /// slot, null for the lane).
+  struct Issued {
+    unsigned count = 0;
+    llvm::DenseMap<StringAttr, std::vector<std::pair<unsigned, const Work *>>>
+        byName;
+  };
+  llvm::MapVector<StringAttr, Issued> issued;
   llvm::DenseMap<StringAttr, Clock> clocks;
   llvm::DenseMap<int64_t, Clock> events;
 };
