@@ -3,9 +3,10 @@
 // Part of Reckon, under the Apache License v2.0.
 //
 //===----------------------------------------------------------------------===//
+#include "frontends/spec/Keys.h"
 #include "tests/unit/spec/SpecTesting.h"
 
-#include <algorithm>
+#include <random>
 
 namespace reckon::testing_spec {
 namespace {
@@ -325,6 +326,39 @@ TEST(BadSpecs, AMissingSectionIsReportedOnce) {
   Loaded loaded = load(text.substr(0, text.find("training:")));
   ASSERT_EQ(loaded.errors.size(), 1u) << loaded.text();
   EXPECT_THAT(loaded.text(), HasSubstr("sequence_length, global_batch_size"));
+}
+
+TEST(BadSpecs, DamagedSpecsEndInASpecOrInPlaces) {
+  // Values that break one check or another, put where some value was.
+  const char *values[] = {"0",          "-1",    "3",      "1.5",   "auto",
+                          "none",       "[]",    "[1, 2]", "{}",    "{a: 1}",
+                          "~",          "\"1\"", "x",      "1e400", "16777216",
+                          "2147483647", "full",  "llama",  "cpu",   "true"};
+  std::vector<std::string> paths;
+  for (const KeyRow &row : keyTable())
+    paths.emplace_back(row.path);
+  std::mt19937 random(11);
+  int good = 0;
+  for (int round = 0; round < 4000; ++round) {
+    std::vector<std::string> sets;
+    for (unsigned n = 1 + random() % 4; n-- > 0;)
+      sets.push_back(paths[random() % paths.size()] + "=" +
+                     values[random() % std::size(values)]);
+    Loaded loaded = load(goodSpec, sets);
+    good += loaded.spec.ok();
+    ASSERT_EQ(loaded.spec.ok(), loaded.errors.empty());
+    for (const Diagnostic &error : loaded.errors) {
+      ASSERT_GT(error.loc.line, 0u) << error.str();
+      ASSERT_FALSE(error.loc.file.empty()) << error.str();
+    }
+    if (loaded.spec.ok()) {
+      ASSERT_GT(loaded.spec->cluster.worldSize(), 0);
+      Loaded again = load(loaded.spec->canonical);
+      ASSERT_TRUE(again.spec.ok()) << again.text();
+      ASSERT_EQ(again.spec->canonical, loaded.spec->canonical);
+    }
+  }
+  EXPECT_GT(good, 200);
 }
 
 TEST(BadSpecs, ManyErrorsAreCutOff) {

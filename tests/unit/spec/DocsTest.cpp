@@ -19,14 +19,14 @@ const std::string end = "<!-- end -->\n";
 
 /// With RECKON_UPDATE_DOCS set, writes the table instead of comparing it.
 TEST(Docs, TheReferenceIsTheTable) {
-  std::string path = std::string(RECKON_SOURCE_DIR) + "/docs/spec.md";
+  const std::string path = RECKON_SOURCE_DIR "/docs/spec.md";
   Result<std::string> page = systemFiles().read(path);
   ASSERT_TRUE(page.ok()) << page.error().message;
   size_t from = page->find(begin), to = page->find(end);
   ASSERT_NE(from, std::string::npos);
   ASSERT_NE(to, std::string::npos);
   from += begin.size();
-  std::string table = "\n" + keyTableMarkdown();
+  std::string table = std::string("\n") + keyTableMarkdown();
   if (std::getenv("RECKON_UPDATE_DOCS")) {
     page->replace(from, to - from, table);
     ASSERT_TRUE(systemFiles().write(path, *page).ok());
@@ -38,10 +38,13 @@ TEST(Docs, TheReferenceIsTheTable) {
 
 TEST(Docs, EveryKeyIsThere) {
   Result<std::string> page =
-      systemFiles().read(std::string(RECKON_SOURCE_DIR) + "/docs/spec.md");
+      systemFiles().read(RECKON_SOURCE_DIR "/docs/spec.md");
   ASSERT_TRUE(page.ok());
-  for (const KeyRow &row : keyTable())
-    EXPECT_THAT(*page, ::testing::HasSubstr("`" + std::string(row.path) + "`"));
+  for (const KeyRow &row : keyTable()) {
+    std::string quoted = "`";
+    quoted.append(row.path).append("`");
+    EXPECT_THAT(*page, ::testing::HasSubstr(quoted));
+  }
 }
 
 } // namespace

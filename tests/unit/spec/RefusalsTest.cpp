@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "tests/unit/spec/SpecTesting.h"
 
+#include <algorithm>
+
 namespace reckon::testing_spec {
 namespace {
 
