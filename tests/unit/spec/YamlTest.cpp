@@ -89,9 +89,11 @@ TEST(Yaml, DepthIsBoundedInEveryForm) {
     nest += "{a: ";
     dashes += "- ";
   }
-  for (int i = 1; i < 40; ++i)
-    aliases += "k" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" +
-               std::to_string(i - 1) + "]\n";
+  for (int i = 1; i < 40; ++i) {
+    std::string name = std::to_string(i), last = std::to_string(i - 1);
+    aliases.append("k").append(name).append(": &a").append(name);
+    aliases.append(" [*a").append(last).append("]\n");
+  }
   EXPECT_THAT(errorOf(nest), HasSubstr("at most 32 levels"));
   EXPECT_THAT(errorOf(dashes), HasSubstr("at most 32 levels"));
   EXPECT_THAT(errorOf(aliases), HasSubstr("at most 32 levels"));
