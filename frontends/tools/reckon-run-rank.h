@@ -1,0 +1,26 @@
+//===- reckon-run-rank.h - one process of a run ---------------------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#ifndef RECKON_FRONTENDS_TOOLS_RECKON_RUN_RANK_H
+#define RECKON_FRONTENDS_TOOLS_RECKON_RUN_RANK_H
+
+#include "runtime/exec/Trainer.h"
+#include "runtime/launch/RankEnv.h"
+#include "runtime/plan/Manifest.h"
+
+namespace reckon {
+
+/// Meets the other ranks, trains, and says on stderr why it failed if it did.
+/// Returns the exit code.
+int runRank(const RankEnv &env, const plan::Manifest &manifest,
+            exec::TrainOptions options);
+
+/// "reckon-run: MESSAGE" on stderr, with the rank when it is not negative;
+/// returns the exit code.
+int reportError(const Error &error, int rank = -1);
+
+} // namespace reckon
+
+#endif // RECKON_FRONTENDS_TOOLS_RECKON_RUN_RANK_H
