@@ -1,0 +1,112 @@
+//===- ManifestTest.cpp - manifest.json -----------------------------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/plan/Manifest.h"
+#include "runtime/plan/PlanIO.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+using namespace reckon;
+using namespace reckon::plan;
+using Json = nlohmann::json;
+
+static Manifest sample() {
+  Manifest manifest;
+  manifest.name = "tiny";
+  manifest.stages = {{"stage-000.rkplan", std::string(32, 'a')},
+                     {"stage-001.rkplan", std::string(32, 'b')}};
+  manifest.digest = planDigest(manifest.stages);
+  manifest.mesh.tp = 2;
+  manifest.mesh.cp = manifest.mesh.ep = 1;
+  manifest.mesh.dp = 4;
+  manifest.mesh.pp = 2;
+  manifest.spec = "model:\n  name: tiny\n";
+  manifest.choice = {{"zero_stage", 1}};
+  manifest.reckonVersion = "0.1.0";
+  return manifest;
+}
+
+TEST(Manifest, ReadsWhatItWrote) {
+  std::string text = writeManifest(sample());
+  EXPECT_EQ(text, writeManifest(sample()));
+  EXPECT_EQ(text.back(), '\n');
+  auto got = readManifest(text, "m");
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  EXPECT_EQ(got->name, "tiny");
+  EXPECT_EQ(got->stages[1].digest, std::string(32, 'b'));
+  EXPECT_EQ(worldSize(got->mesh), 16);
+  EXPECT_EQ(got->spec, sample().spec);
+  EXPECT_EQ(got->choice["zero_stage"], 1);
+  EXPECT_EQ(got->reckonVersion, "0.1.0");
+  EXPECT_EQ(writeManifest(*got), text);
+  Json json = Json::parse(text);
+  EXPECT_EQ(json["schema"], "reckon.plan-dir/1");
+  EXPECT_EQ(json["rank_order"], (Json{"tp", "cp", "ep", "dp", "pp"}));
+  EXPECT_EQ(json["world_size"], 16);
+}
+
+TEST(Manifest, DigestNamesTheStages) {
+  Manifest other = sample();
+  other.stages[1].digest[0] = 'c';
+  EXPECT_NE(planDigest(other.stages), sample().digest);
+  EXPECT_EQ(sample().digest.size(), 32u);
+  // Published vectors of XXH3-128: empty input.
+  EXPECT_EQ(digestHex(""), "99aa06d3014798d86001c324468d497f");
+}
+
+TEST(Manifest, AnotherVersionIsIncompatible) {
+  Json json = Json::parse(writeManifest(sample()));
+  json["schema"] = "reckon.plan-dir/2";
+  EXPECT_EQ(readManifest(json.dump(), "m").error().code,
+            ExitCode::Incompatible);
+  json = Json::parse(writeManifest(sample()));
+  for (uint64_t format : {uint64_t(2), (uint64_t(1) << 32) + 1}) {
+    json["versions"]["plan_format"] = format;
+    auto got = readManifest(json.dump(), "m");
+    EXPECT_EQ(got.error().code, ExitCode::Incompatible);
+    EXPECT_NE(got.error().message.find("expected plan format 1, got " +
+                                       std::to_string(format)),
+              std::string::npos);
+  }
+}
+
+TEST(Manifest, DamageIsCorruptAndNamesTheFile) {
+  std::vector<std::function<void(Json &)>> damages = {
+      [](Json &j) { j = Json::array(); },
+      [](Json &j) { j.erase("schema"); },
+      [](Json &j) { j["schema"] = 1; },
+      [](Json &j) { j.erase("versions"); },
+      [](Json &j) { j["versions"] = 3; },
+      [](Json &j) { j["versions"]["plan_format"] = "one"; },
+      [](Json &j) { j.erase("name"); },
+      [](Json &j) { j["spec"] = nullptr; },
+      [](Json &j) { j.erase("mesh"); },
+      [](Json &j) { j["mesh"]["tp"] = 0; },
+      [](Json &j) { j["mesh"]["tp"] = -2; },
+      [](Json &j) { j["mesh"]["dp"] = 1000000000000; },
+      [](Json &j) { j["mesh"]["tp"] = j["mesh"]["dp"] = 1 << 20; },
+      [](Json &j) { j["mesh"]["pp"] = 3; },
+      [](Json &j) { j["stages"].erase(0); },
+      [](Json &j) { j["stages"][0] = "x"; },
+      [](Json &j) { j["stages"][0].erase("digest"); },
+      [](Json &j) { j["stages"][0]["file"] = "../../etc/passwd"; },
+      [](Json &j) { j["stages"][0]["digest"] = "00"; },
+      [](Json &j) { j["digest"] = std::string(32, '0'); },
+  };
+  for (size_t i = 0; i < damages.size(); ++i) {
+    Json json = Json::parse(writeManifest(sample()));
+    damages[i](json);
+    auto got = readManifest(json.dump(), "dir/manifest.json");
+    ASSERT_FALSE(got.ok()) << i;
+    EXPECT_EQ(got.error().code, ExitCode::Corrupt) << i;
+    EXPECT_EQ(got.error().message.find("dir/manifest.json: "), 0u) << i;
+  }
+  std::string text = writeManifest(sample());
+  for (size_t length = 0; length + 1 < text.size(); length += 7)
+    EXPECT_EQ(readManifest(text.substr(0, length), "m").error().code,
+              ExitCode::Corrupt);
+}
