@@ -170,13 +170,18 @@ SmallVector<SlotClass> FragmentOp::getSlotClasses() {
   return classes;
 }
 
-/// Names arguments after their roles, so that dumps read %input and %saved_3.
+/// Names arguments after their roles, and saved ones after the value that was
+/// saved where its location has a name: dumps read %input and %layers.3.gate.
 void FragmentOp::getAsmBlockArgumentNames(Region &region,
                                           OpAsmSetValueNameFn setName) {
   if (region.getNumArguments() != getRoles().size())
     return;
-  for (BlockArgument argument : region.getArguments())
-    setName(argument, getArgumentRole(argument.getArgNumber()));
+  for (BlockArgument argument : region.getArguments()) {
+    StringRef role = getArgumentRole(argument.getArgNumber());
+    auto name = argument.getLoc()->findInstanceOf<NameLoc>();
+    setName(argument,
+            role == "saved" && name ? name.getName().getValue() : role);
+  }
 }
 
 //===----------------------------------------------------------------------===//

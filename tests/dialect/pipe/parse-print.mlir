@@ -1,9 +1,10 @@
 // Every op of the dialect survives a print and a parse, in the pretty and in
 // the generic form.
 // RUN: reckon-opt -allow-unregistered-dialect %s | FileCheck %s
-// RUN: reckon-opt -allow-unregistered-dialect %s \
+// RUN: reckon-opt -allow-unregistered-dialect -mlir-print-debuginfo %s \
 // RUN:   | reckon-opt -allow-unregistered-dialect | FileCheck %s
-// RUN: reckon-opt -allow-unregistered-dialect -mlir-print-op-generic %s \
+// RUN: reckon-opt -allow-unregistered-dialect -mlir-print-op-generic \
+// RUN:   -mlir-print-debuginfo %s \
 // RUN:   | reckon-opt -allow-unregistered-dialect | FileCheck %s
 
 // CHECK:      pipe.program @tiny schedule("1f1b") sequence(64) micro_batch(2)
@@ -151,3 +152,23 @@ pipe.program @tiny schedule("1f1b") sequence(64) micro_batch(2)
 // The slot-use attribute on its own.
 // CHECK: #pipe.use<grad_out 3 acquire release>
 "test.attr"() {use = #pipe.use<grad_out 3 acquire release>} : () -> ()
+
+// A saved value is called what it was called where it was made.
+// CHECK: pipe.program @named
+pipe.program @named sequence(8) micro_batch(1) micro_batches(1) global_batch(1) {
+  pipe.stage 0 layers ["layers.0"] {
+    pipe.fragment @begin kind begin roles [] () { pipe.return roles [] }
+    pipe.fragment @forward kind forward roles ["tokens"] (%t: tensor<8xi32>) {
+      %s = "test.op"() : () -> tensor<8x4xf32>
+      pipe.return %s roles ["saved"] : tensor<8x4xf32>
+    }
+    // CHECK: (%tokens: tensor<8xi32>, %layers.0.gate: tensor<8x4xf32>,
+    pipe.fragment @backward_first kind backward first_micro_batch
+        roles ["tokens", "saved", "targets"]
+        (%t: tensor<8xi32>, %s: tensor<8x4xf32> loc("layers.0.gate"),
+         %u: tensor<8xi32>) {
+      pipe.return roles []
+    }
+    pipe.fragment @update kind update roles [] () { pipe.return roles [] }
+  }
+}
