@@ -81,6 +81,9 @@ class ApplySpecPass
       return signalPassFailure();
     }
 
+    auto sequence = program.getConfig()->getAs<BoolAttr>("sequence_parallel");
+    bool sequenceParallel = sequence && sequence.getValue();
+
     llvm::StringMap<std::optional<int64_t>> splits;
     for (auto state : program.getBody().getOps<train::StateOp>())
       if (state.getRole() == train::StateRole::Parameter)
@@ -102,6 +105,10 @@ class ApplySpecPass
       case train::StateRole::Gradient:
         if (mesh.getAxisSize("dp") > 1)
           sharding.unreduced = {"dp"};
+        // Under sequence parallelism the weights that tensor parallelism does
+        // not split (norms) see a part of the tokens on each of its ranks.
+        if (sequenceParallel && !split && mesh.getAxisSize("tp") > 1)
+          sharding.unreduced.push_back("tp");
         break;
       case train::StateRole::MainWeight:
       case train::StateRole::Momentum:

@@ -7,6 +7,7 @@
 #include "passes/dist/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace reckon::dist {
 #define GEN_PASS_DEF_BUCKETCOLLECTIVES
@@ -29,9 +30,17 @@ std::string bucketName(StringRef state) {
       .str();
 }
 
-/// The state that a collective of the update reads from or is written to.
+bool isCollective(Operation *op) {
+  return isa_and_nonnull<AllReduceOp, ReduceScatterOp, AllGatherOp>(op);
+}
+
+/// The state that a collective of the update reads from, perhaps through
+/// another collective, or is written to.
 std::string bucketOf(Operation *op) {
-  if (auto read = op->getOperand(0).getDefiningOp<train::ReadOp>())
+  Operation *source = op->getOperand(0).getDefiningOp();
+  while (isCollective(source))
+    source = source->getOperand(0).getDefiningOp();
+  if (auto read = dyn_cast_or_null<train::ReadOp>(source))
     return bucketName(read.getState());
   for (Operation *user : op->getResult(0).getUsers())
     if (auto write = dyn_cast<train::WriteOp>(user))
@@ -41,7 +50,10 @@ std::string bucketOf(Operation *op) {
 
 /// Merges `members` (same kind, same attributes) into one operation behind the
 /// last of them, and moves what reads their results behind it.
-void merge(llvm::ArrayRef<Operation *> members) {
+void merge(llvm::SmallVector<Operation *> members) {
+  llvm::sort(members, [](Operation *a, Operation *b) {
+    return a->isBeforeInBlock(b);
+  });
   Operation *last = members.back();
   llvm::SmallVector<Value> inputs;
   llvm::SmallVector<Type> types;
@@ -75,13 +87,17 @@ class BucketCollectivesPass
       return;
     llvm::MapVector<StringAttr, llvm::SmallVector<Operation *>> buckets;
     for (Operation &op : update.getBody().front()) {
-      if (!isa<AllReduceOp, ReduceScatterOp, AllGatherOp>(op))
+      if (!isCollective(&op))
         continue;
       std::string name = bucketOf(&op);
-      if (!name.empty())
-        buckets[StringAttr::get(&getContext(),
-                                op.getName().getStringRef() + " " + name)]
-            .push_back(&op);
+      if (name.empty())
+        continue;
+      // One message has one kind and one group.
+      std::string axes;
+      llvm::raw_string_ostream(axes) << op.getAttr("axes");
+      buckets[StringAttr::get(&getContext(), op.getName().getStringRef() +
+                                                 axes + name)]
+          .push_back(&op);
     }
     for (auto &[key, members] : buckets)
       if (members.size() > 1)

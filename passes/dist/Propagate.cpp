@@ -11,6 +11,8 @@
 
 #include "passes/dist/Passes.h"
 
+#include "llvm/ADT/StringSet.h"
+
 namespace reckon::dist {
 #define GEN_PASS_DEF_PROPAGATE
 #include "passes/dist/Passes.h.inc"
@@ -24,7 +26,8 @@ namespace {
 
 class Propagator {
 public:
-  explicit Propagator(MeshOp mesh) : mesh(mesh) {}
+  Propagator(MeshOp mesh, bool sequenceParallel)
+      : mesh(mesh), sequenceParallel(sequenceParallel) {}
 
   LogicalResult walk(Block &block);
 
@@ -37,6 +40,10 @@ private:
 
   /// Puts a reshard before `op` in front of one operand.
   void reshard(OpOperand &operand, const Sharding &to);
+  /// Where a partial result goes. Under sequence parallelism an activation
+  /// [tokens, hidden] is split over its tokens instead of being whole on every
+  /// tensor-parallel rank.
+  Sharding reduced(const Sharding &partial, bool activation);
   Sharding stateSharding(Operation *from, StringRef name) {
     auto state = train::lookupState(
         from, FlatSymbolRefAttr::get(from->getContext(), name));
@@ -47,7 +54,18 @@ private:
   }
 
   MeshOp mesh;
+  bool sequenceParallel;
 };
+
+Sharding Propagator::reduced(const Sharding &partial, bool activation) {
+  Sharding sharding = partial;
+  sharding.origin = originOf(partial.unreduced);
+  sharding.unreduced.clear();
+  if (sequenceParallel && activation && sharding.dims.size() == 2 &&
+      sharding.dims[1].empty() && partial.unreduced == Axes{"tp"})
+    sharding.dims[0].push_back("tp");
+  return sharding;
+}
 
 void Propagator::reshard(OpOperand &operand, const Sharding &to) {
   Operation *op = operand.getOwner();
@@ -135,11 +153,8 @@ LogicalResult Propagator::visitLayer(Operation *layer) {
   for (OpOperand &operand : yield->getOpOperands()) {
     Sharding sharding = shardingOf(operand.get());
     if (!sharding.unreduced.empty()) {
-      Sharding reduced = sharding;
-      reduced.unreduced.clear();
-      reduced.origin = originOf(sharding.unreduced);
-      reshard(operand, reduced);
-      sharding = reduced;
+      sharding = reduced(sharding, true);
+      reshard(operand, sharding);
     }
     results.push_back(sharding);
   }
@@ -162,29 +177,50 @@ LogicalResult Propagator::visitByRule(train::ShardingRuleOpInterface op) {
   }
   if (!keepPartial) {
     partial.clear();
-    for (OpOperand &operand : op->getOpOperands()) {
+    for (auto [i, operand] : llvm::enumerate(op->getOpOperands())) {
       Sharding sharding = shardingOf(operand.get());
-      if (sharding.unreduced.empty())
-        continue;
-      sharding.origin = originOf(sharding.unreduced);
-      sharding.unreduced.clear();
-      reshard(operand, sharding);
+      if (!sharding.unreduced.empty())
+        reshard(operand, reduced(sharding, rule.operands[i] == "th"));
     }
   }
 
-  // The axes of each letter, from the first operand that splits it.
+  // The axes of each letter, from the first operand that splits it. An axis
+  // splits one letter only: tokens give way, as an activation that is split by
+  // tokens (sequence parallelism) is gathered before a split weight.
   llvm::SmallDenseMap<char, Axes> factors;
+  llvm::StringSet<> claimed;
   std::string origin;
-  for (auto [i, operand] : llvm::enumerate(op->getOpOperands())) {
-    Sharding sharding = shardingOf(operand.get());
-    for (auto [letter, axes] : llvm::zip(rule.operands[i], sharding.dims))
-      if (letter != '.' && !rule.whole.contains(letter) && !axes.empty() &&
-          factors[letter].empty()) {
-        factors[letter] = axes;
-        if (origin.empty())
-          origin = sharding.origin;
-      }
-  }
+  auto claim = [&](char letter, const Axes &axes, const std::string &place) {
+    if (letter == '.' || rule.whole.contains(letter) || axes.empty() ||
+        !factors[letter].empty())
+      return;
+    for (const std::string &axis : axes)
+      if (letter != 't' || !claimed.contains(axis))
+        factors[letter].push_back(axis);
+    for (const std::string &axis : factors[letter])
+      claimed.insert(axis);
+    if (origin.empty())
+      origin = place;
+  };
+  // A gradient over the vocabulary has rows that no operand has: they are split
+  // like the state that it is accumulated into.
+  if (op->getNumResults() == 1 && op->getResult(0).hasOneUse())
+    if (auto sink =
+            dyn_cast<train::AccumulateOp>(*op->getResult(0).user_begin())) {
+      Sharding state = stateSharding(op, sink.getState());
+      for (auto [letter, axes] : llvm::zip(rule.results[0], state.dims))
+        if (llvm::none_of(rule.operands, [&, letter = letter](StringRef all) {
+              return all.contains(letter);
+            }))
+          claim(letter, axes, state.origin);
+    }
+  for (bool tokens : {false, true})
+    for (auto [i, operand] : llvm::enumerate(op->getOpOperands())) {
+      Sharding sharding = shardingOf(operand.get());
+      for (auto [letter, axes] : llvm::zip(rule.operands[i], sharding.dims))
+        if ((letter == 't') == tokens)
+          claim(letter, axes, sharding.origin);
+    }
   for (auto [i, operand] : llvm::enumerate(op->getOpOperands())) {
     Sharding sharding = shardingOf(operand.get());
     Sharding wanted = sharding;
@@ -208,18 +244,6 @@ LogicalResult Propagator::visitByRule(train::ShardingRuleOpInterface op) {
     for (char letter : rule.results[i])
       sharding.dims.push_back(letter == '.' ? Axes()
                                             : factors.lookup(letter));
-    // A gradient over the vocabulary has rows that no operand has: they are
-    // split like the state that it is accumulated into.
-    if (result.hasOneUse())
-      if (auto sink = dyn_cast<train::AccumulateOp>(*result.user_begin())) {
-        Sharding state = stateSharding(op, sink.getState());
-        for (auto [d, letter] : llvm::enumerate(rule.results[i]))
-          if (!factors.count(letter) &&
-              llvm::none_of(rule.operands, [&](StringRef letters) {
-                return letters.contains(letter);
-              }))
-            sharding.dims[d] = state.dims[d];
-      }
     results.push_back(sharding);
   }
   setShardings(op, results);
@@ -279,7 +303,11 @@ class PropagatePass
       program.emitOpError("has no dist.mesh; run dist-apply-spec first");
       return signalPassFailure();
     }
-    Propagator propagator(mesh);
+    auto sequence = program.getConfig()
+                        ? program.getConfig()->getAs<BoolAttr>(
+                              "sequence_parallel")
+                        : BoolAttr();
+    Propagator propagator(mesh, sequence && sequence.getValue());
     if (failed(propagator.walk(
             program.getMicrobatch().getBody().front())))
       return signalPassFailure();

@@ -23,6 +23,15 @@ struct DimChange {
   Axes axes;
 };
 
+/// The axes that `more` has behind those of `less`; empty when `less` is not a
+/// prefix of it. Inner axes come last, so blocks stay contiguous.
+Axes suffix(const Axes &less, const Axes &more) {
+  if (less.size() >= more.size() ||
+      !std::equal(less.begin(), less.end(), more.begin()))
+    return {};
+  return Axes(more.begin() + less.size(), more.end());
+}
+
 class Lowering {
 public:
   Lowering(ReshardOp op, MeshOp mesh)
@@ -65,10 +74,11 @@ FailureOr<Value> Lowering::build() {
   for (size_t d = 0; d < from.dims.size(); ++d) {
     if (from.dims[d] == to.dims[d])
       continue;
-    if (to.dims[d].empty())
-      lost.push_back({static_cast<int64_t>(d), from.dims[d]});
-    else if (from.dims[d].empty())
-      gained.push_back({static_cast<int64_t>(d), to.dims[d]});
+    auto dim = static_cast<int64_t>(d);
+    if (Axes axes = suffix(to.dims[d], from.dims[d]); !axes.empty())
+      lost.push_back({dim, axes});
+    else if (Axes axes = suffix(from.dims[d], to.dims[d]); !axes.empty())
+      gained.push_back({dim, axes});
     else
       return failure();
   }
@@ -86,11 +96,24 @@ FailureOr<Value> Lowering::build() {
       return AllReduceOp::create(b, loc, type, input, names(partial),
                                  group(partial), reduction, origin())
           .getResult(0);
-    if (sameDims && to.flat == partial)
-      return ReduceScatterOp::create(b, loc, type, input, names(partial),
-                                     group(partial), reduction, IntegerAttr(),
+    if (sameDims && !to.flat.empty()) {
+      // Axes that do not keep a part of their own are reduced first.
+      Axes whole;
+      for (const std::string &axis : partial)
+        if (!llvm::is_contained(to.flat, axis))
+          whole.push_back(axis);
+      if (whole.size() + to.flat.size() != partial.size())
+        return failure();
+      if (!whole.empty())
+        input = AllReduceOp::create(b, loc, input.getType(), input,
+                                    names(whole), group(whole), reduction,
+                                    b.getStringAttr(mesh.getOrigin(whole[0])))
+                    .getResult(0);
+      return ReduceScatterOp::create(b, loc, type, input, names(to.flat),
+                                     group(to.flat), reduction, IntegerAttr(),
                                      origin())
           .getResult(0);
+    }
     if (to.flat.empty() && lost.empty() && gained.size() == 1 &&
         gained[0].axes == partial)
       return ReduceScatterOp::create(b, loc, type, input, names(partial),

@@ -22,12 +22,13 @@ using ::reckon::Recompute;
 /// planner's result and the compiler's input. Not to be confused with the
 /// spec's `reckon::Choice<T>`, which is what one key of the YAML leaves open.
 struct Choice {
-  int64_t tp = 1; ///< tensor parallel
-  int64_t cp = 1; ///< context parallel
-  int64_t ep = 1; ///< expert parallel
-  int64_t dp = 1; ///< data parallel
-  int64_t pp = 1; ///< pipeline stages
-  int64_t v = 1;  ///< chunks per pipeline rank
+  int64_t tp = 1;                ///< tensor parallel
+  int64_t cp = 1;                ///< context parallel
+  int64_t ep = 1;                ///< expert parallel
+  int64_t dp = 1;                ///< data parallel
+  int64_t pp = 1;                ///< pipeline stages
+  int64_t v = 1;                 ///< chunks per pipeline rank
+  bool sequenceParallel = false; ///< only with tp > 1
   int64_t zero = 0;
   int64_t microBatch = 1;      ///< sequences in a micro-batch of one replica
   int64_t numMicroBatches = 1; ///< micro-batches a step
