@@ -79,7 +79,7 @@ def Plan_ChannelOp : Plan_TableOp<"channel"> {
                        Plan_DirectionAttr:$direction, I64Attr:$source,
                        I64Attr:$target);
   let assemblyFormat = [{
-    $sym_name $id $direction `from` $source `to` $target attr-dict
+    $sym_name $id `` $direction `from` $source `to` $target attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -120,7 +120,7 @@ def Plan_StateOp : Plan_TableOp<"state"> {
                        OptionalAttr<Plan_InitAttr>:$init,
                        UnitAttr:$decay, OptionalAttr<StrAttr>:$tie);
   let assemblyFormat = [{
-    $sym_name $role `:` $type `global` custom<Shape>($global_shape)
+    $sym_name `` $role `:` $type `global` custom<Shape>($global_shape)
     `box` custom<Box>($box) `bytes` $bytes (`offset` $offset^)?
     (`flat` custom<Axes>($flat_axes)^ $flat_elements)?
     (`replicas` custom<Axes>($replica_axes)^)? (`init` $init^)?
@@ -301,7 +301,7 @@ def Plan_AllReduceOp : Plan_CollectiveOp<"all_reduce"> {
                        Variadic<Plan_Buffer>:$ins, Variadic<Plan_Buffer>:$outs,
                        OptionalAttr<StrAttr>:$layer);
   let assemblyFormat = [{
-    $reduction `over` $group (`on` $stream^)?
+    `` $reduction `over` $group (`on` $stream^)?
     `ins` `(` $ins `:` type($ins) `)` `outs` `(` $outs `:` type($outs) `)`
     attr-dict
   }];
@@ -339,7 +339,7 @@ def Plan_ReduceScatterOp : Plan_CollectiveOp<"reduce_scatter"> {
                        Variadic<Plan_Buffer>:$ins, Variadic<Plan_Buffer>:$outs,
                        OptionalAttr<StrAttr>:$layer);
   let assemblyFormat = [{
-    $reduction `over` $group (`on` $stream^)?
+    `` $reduction `over` $group (`on` $stream^)?
     `ins` `(` $ins `:` type($ins) `)` `outs` `(` $outs `:` type($outs) `)`
     attr-dict
   }];

@@ -401,5 +401,9 @@ LogicalResult FragmentLowering::lower() {
   for (Operation &op : fragment.getBody()->without_terminator())
     if (failed(lowerOp(&op)))
       return failure();
+  // A state that is only updated through its blocks was read as a whole.
+  for (Operation &op : llvm::make_early_inc_range(*result.getBody()))
+    if (op.getNumResults() == 1 && op.use_empty())
+      op.erase();
   return success();
 }
