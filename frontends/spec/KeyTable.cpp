@@ -277,7 +277,8 @@ std::vector<KeyRow> makeTable() {
           "value (fixed), or a list to choose from.");
   number(Kind::Degrees, "parallelism.tensor_parallel", "auto", 1, 64 * K,
          "Ranks that share each matrix.");
-  words(Kind::Switches, "parallelism.sequence_parallel", "auto", "", "false",
+  words(Kind::Switches, "parallelism.sequence_parallel", "auto", "",
+        "true|false",
         "Split norms and residuals along the sequence inside a tensor "
         "group.");
   number(Kind::Degrees, "parallelism.context_parallel", "auto", 1, 64 * K,

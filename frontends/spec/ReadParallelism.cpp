@@ -118,18 +118,11 @@ ParallelismSpec readParallelism(Reader &reader) {
   p.sequenceParallel = reader.switches(section + "sequence_parallel");
 
   // With one tensor rank there is nothing to split along the sequence.
-  if (!p.sequenceParallel.isAuto && p.sequenceParallel.allows(true)) {
-    const Entry *entry = reader.find(section + "sequence_parallel");
-    if (p.tensorParallel.fixed() && p.tensorParallel.value() == 1)
-      reader.warn(entry->loc, "parallelism.sequence_parallel has no effect "
-                              "with tensor_parallel 1");
-    else if (p.sequenceParallel.allows(false))
-      reader.warn(entry->loc, "parallelism.sequence_parallel: true is not "
-                              "supported by this version and is left out of "
-                              "the list");
-    else
-      reader.refuse(entry->value.loc, *findKey(section + "sequence_parallel"),
-                    "true");
+  if (!p.sequenceParallel.isAuto && p.sequenceParallel.allows(true) &&
+      p.tensorParallel.fixed() && p.tensorParallel.value() == 1) {
+    reader.warn(reader.find(section + "sequence_parallel")->loc,
+                "parallelism.sequence_parallel has no effect with "
+                "tensor_parallel 1");
     p.sequenceParallel.values = {false};
   }
 

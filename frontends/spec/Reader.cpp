@@ -361,15 +361,17 @@ Choice<bool> Reader::switches(std::string_view path) {
   for (const std::string &word : splitWords(r.now))
     choice.values.push_back(*parseBool(word));
   const Entry *entry = find(path);
-  if (!entry || isNeutral(entry->value))
+  if (!entry)
     return choice;
   const Node &node = entry->value;
+  // `false` is neutral, but here it is a choice: not to.
+  if (isNeutral(node) && !(node.isScalar() && parseBool(node.text)))
+    return choice;
   choice.given = true;
   if (node.isList() && node.items.empty()) {
     wrong(node, r, "name at least one value");
     return choice;
   }
-  // Without support, the caller decides: true may be a no-op.
   std::vector<bool> values;
   for (const Node *item : alternatives(node))
     if (std::optional<bool> value = readSwitch(*item, r))

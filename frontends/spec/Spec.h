@@ -190,7 +190,7 @@ enum class Recompute { None, Full };
 struct ParallelismSpec {
   SourceLoc loc;
   Choice<int64_t> tensorParallel;
-  Choice<bool> sequenceParallel; ///< {false}
+  Choice<bool> sequenceParallel;
   Choice<int64_t> contextParallel;
   Choice<int64_t> pipelineParallel;
   Choice<int64_t> virtualPipeline;

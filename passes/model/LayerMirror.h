@@ -17,6 +17,7 @@
 namespace reckon::model {
 
 /// Values of one decoder layer. Shapes: T = tokens of a micro-batch, t = TP.
+/// Under sequence parallelism x, n1, x1 and n2 have T / t tokens.
 struct LayerValues {
   FragmentMirror::Value x;           ///< [T, H] input
   FragmentMirror::Value n1;          ///< [T, H] first norm
@@ -25,6 +26,8 @@ struct LayerValues {
   FragmentMirror::Value x1;          ///< [T, H] after attention
   FragmentMirror::Value n2;          ///< [T, H] second norm
   FragmentMirror::Value gate, up, a; ///< [T, F / t]
+  /// Norms with all tokens, where this fragment has gathered them; else -1.
+  FragmentMirror::Value n1Whole = -1, n2Whole = -1;
 };
 
 /// Builds the fragments of one shape.
@@ -36,7 +39,8 @@ public:
 
   /// Tensors of a layer that the backward reads, in order, without x.
   std::vector<uint64_t> savedSizes() const;
-  uint64_t hiddenBytes() const { return hidden_; }
+  /// An activation between layers.
+  uint64_t hiddenBytes() const { return part_; }
   uint64_t logitsBytes() const { return logits_; }
   /// Whether alignment rounds none of the fragments' buffers up.
   bool aligned() const;
@@ -46,6 +50,10 @@ public:
 
 private:
   Value allReduce(FragmentMirror &f, Value value) const;
+  /// Completes a partial activation; leaves 1/t of its tokens under SP.
+  Value reduce(FragmentMirror &f, Value partial) const;
+  /// All tokens of an activation.
+  Value gather(FragmentMirror &f, Value part) const;
   /// Up to the SwiGLU product: what a backward needs.
   LayerValues layerForward(FragmentMirror &f, Value x) const;
   /// The rest of the forward: y.
@@ -57,7 +65,7 @@ private:
   LayerValues savedLayer(FragmentMirror &f, Value x) const;
 
   StageShape shape_;
-  uint64_t tokens_, hidden_, qWidth_, kvWidth_, ffn_, stats_, logits_, rows_;
+  uint64_t tokens_, hidden_, part_, qWidth_, kvWidth_, ffn_, stats_, logits_, rows_;
 };
 
 } // namespace reckon::model

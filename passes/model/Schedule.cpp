@@ -114,6 +114,26 @@ Timetable model::simulateSchedule(ScheduleKind kind, int64_t microBatches,
   return table;
 }
 
+double model::scheduleMakespan(ScheduleKind kind, int64_t microBatches,
+                               std::span<const StageDurations> durations,
+                               double transfer) {
+  auto makespan = [&](int64_t m) {
+    return simulateSchedule(kind, m, durations, transfer).makespan;
+  };
+  // With slow messages the steady state repeats only after as many
+  // micro-batches as are in flight between two neighbours, some number up to
+  // p. A window of 12 p holds whole periods of all of them up to p = 4, and
+  // enough periods of the others.
+  auto p = static_cast<int64_t>(durations.size());
+  int64_t window = 12 * p, enough = 2 * window;
+  if (microBatches <= enough)
+    return makespan(microBatches);
+  double base = makespan(enough);
+  double slope =
+      (base - makespan(enough - window)) / static_cast<double>(window);
+  return base + slope * static_cast<double>(microBatches - enough);
+}
+
 double model::scheduleBubble(ScheduleKind, int64_t stages,
                              int64_t microBatches) {
   return static_cast<double>(stages - 1) / static_cast<double>(microBatches);
@@ -147,8 +167,11 @@ std::string model::scheduleCsv(ScheduleKind kind, int64_t stages,
 
 std::string model::schedulePicture(ScheduleKind kind, int64_t stages,
                                    int64_t microBatches, size_t maxColumns) {
-  Timetable table = unitTimetable(kind, stages, microBatches);
-  auto units = static_cast<size_t>(std::llround(table.makespan));
+  // F = 1, B = 2; what is cut off need not be simulated.
+  auto units = static_cast<size_t>(3 * (microBatches + stages - 1));
+  Timetable table = unitTimetable(
+      kind, stages,
+      std::min(microBatches, stages + static_cast<int64_t>(maxColumns)));
   size_t width = std::to_string(microBatches - 1).size() + 2;
   size_t labelWidth = std::to_string(stages - 1).size();
   size_t room = std::max(width, maxColumns > labelWidth + 10
@@ -157,11 +180,13 @@ std::string model::schedulePicture(ScheduleKind kind, int64_t stages,
   size_t shown = std::min(units, room / width);
   std::string picture;
   for (int64_t s = 0; s < stages; ++s) {
-    std::string row(units * width, ' ');
-    std::vector<bool> used(units, false);
+    std::string row((shown + 2) * width, ' ');
+    std::vector<bool> used(shown + 2, false);
     for (const TimedAction &timed : table.stages[s]) {
       auto start = static_cast<size_t>(std::llround(timed.start));
       auto end = static_cast<size_t>(std::llround(timed.end));
+      if (start >= shown)
+        break;
       std::string cell =
           timed.action.pass + std::to_string(timed.action.microBatch);
       // A bar as long as the action, so that a backward looks like two units.
@@ -171,7 +196,7 @@ std::string model::schedulePicture(ScheduleKind kind, int64_t stages,
       for (size_t unit = start; unit < end; ++unit)
         used[unit] = true;
     }
-    for (size_t unit = 0; unit < units; ++unit)
+    for (size_t unit = 0; unit < shown; ++unit)
       if (!used[unit])
         row[unit * width] = '.';
     std::string number = std::to_string(s);

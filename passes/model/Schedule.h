@@ -72,6 +72,12 @@ Timetable simulateSchedule(ScheduleKind kind, int64_t microBatches,
                            std::span<const StageDurations> durations,
                            double transfer = 0);
 
+/// Timetable::makespan in a time that does not grow with the micro-batches:
+/// past some multiple of the stages every further one costs the same.
+double scheduleMakespan(ScheduleKind kind, int64_t microBatches,
+                        std::span<const StageDurations> durations,
+                        double transfer = 0);
+
 /// Timetable::bubbleFraction for equal stages and messages that take no time:
 /// (p-1)/m for both schedules. This is the `bubble_fraction` of reports and
 /// what `max_bubble` bounds.

@@ -23,6 +23,7 @@ StageShape model::stageShape(const model::Choice &choice, int64_t stage) {
           .first = stage == 0,
           .last = stage == choice.pp - 1,
           .tp = choice.tp,
+          .sequenceParallel = choice.sequenceParallel,
           .microBatch = choice.microBatch,
           .precision = choice.precision,
           .recompute = choice.recompute};
@@ -168,6 +169,8 @@ StageModel::slotSizes(const model::Choice &choice, int64_t stage) {
   uint64_t tokens = choice.microBatch * dims_.sequence;
   uint64_t width = choice.precision == Precision::Bf16 ? 2 : 4;
   uint64_t hidden = tokens * dims_.hidden * width;
+  if (choice.sequenceParallel)
+    hidden /= choice.tp;
   std::array<SlotClassSize, kNumSlotClasses> sizes{};
   for (size_t cls = 0; cls < kNumSlotClasses; ++cls) {
     uint64_t bytes = hidden;

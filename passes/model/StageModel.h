@@ -29,13 +29,14 @@ struct StageShape {
   bool first = false; ///< has the embedding
   bool last = false;  ///< has the head and the loss
   int64_t tp = 1;
+  bool sequenceParallel = false;
   int64_t microBatch = 1;
   Precision precision = Precision::Bf16;
   Recompute recompute = Recompute::None;
 
   auto key() const {
-    return std::tuple(layers, first, last, tp, microBatch, precision,
-                      recompute);
+    return std::tuple(layers, first, last, tp, sequenceParallel, microBatch,
+                      precision, recompute);
   }
 };
 

@@ -125,7 +125,8 @@ private:
     auto h = static_cast<double>(dims_.hidden);
     auto q = static_cast<double>(dims_.qWidth() + dims_.kvWidth());
     auto f = static_cast<double>(dims_.ffn);
-    return tokens_ * width_ / 2 * (20 * h + 4 * q / t_ + 6 * f / t_);
+    double norms = choice_.sequenceParallel ? t_ : 1; // split over tokens
+    return tokens_ * width_ / 2 * (20 * h / norms + 4 * q / t_ + 6 * f / t_);
   }
 
   double tensorAllReduce(double bytes) const {
@@ -193,6 +194,11 @@ StageWork TimeModel::stageWork(int64_t stage) const {
     work.recompute.memory = work.forward.memory;
     work.tensorBackward += n * reduce; // the attention's output
   }
+  // Under sequence parallelism an all-reduce is a reduce-scatter and a gather;
+  // the backward gathers both norms again, or the recomputed forward does.
+  if (choice_.sequenceParallel)
+    work.tensorBackward +=
+        n * reduce * (shape.recompute == Recompute::Full ? 0.5 : 1);
   if (shape.first) {
     work.forward.memory += memoryTime(2 * hiddenBytes);
     work.backward.memory += memoryTime(3 * hiddenBytes);
@@ -236,11 +242,9 @@ StepTime TimeModel::run(int64_t globalBatch) {
                                  tokens_ * static_cast<double>(dims_.hidden) *
                                      width_ / bandwidth(messagesWithin);
   double still =
-      simulateSchedule(choice_.schedule, choice_.numMicroBatches, time.stages)
-          .makespan;
-  double moving = simulateSchedule(choice_.schedule, choice_.numMicroBatches,
-                                   time.stages, transfer)
-                      .makespan;
+      scheduleMakespan(choice_.schedule, choice_.numMicroBatches, time.stages);
+  double moving = scheduleMakespan(choice_.schedule, choice_.numMicroBatches,
+                                   time.stages, transfer);
   time.compute = m * most.compute();
   time.bubble = still - m * most.total();
   double tensorExposed = m * (most.tensorForward + most.tensorBackward);
@@ -311,14 +315,16 @@ void TimeModel::addCommunication(StepTime &time, double transfer,
     bool within = cluster_.withinNode(1, choice_.tp);
     const StageWork &most = work[busiest];
     StageShape shape = stageShape(choice_, busiest);
-    double n = static_cast<double>(shape.layers) *
-               (shape.recompute == Recompute::Full ? 5 : 4);
+    bool full = shape.recompute == Recompute::Full;
+    double again = choice_.sequenceParallel ? full ? 0.5 : 1 : 0;
+    double n = static_cast<double>(shape.layers) * ((full ? 5 : 4) + again);
     double bytes = (n + shape.first + shape.last) * hiddenBytes;
     if (shape.last)
       bytes += tokens_ * 12;
     time.communication.push_back(
-        {"tensor", "all_reduce", within ? "intra_node" : "inter_node",
-         m * bytes * 2 * (t_ - 1) / t_,
+        {"tensor",
+         choice_.sequenceParallel ? "reduce_scatter, all_gather" : "all_reduce",
+         within ? "intra_node" : "inter_node", m * bytes * 2 * (t_ - 1) / t_,
          m * (most.tensorForward + most.tensorBackward)});
   }
   if (choice_.pp > 1) {

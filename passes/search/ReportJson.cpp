@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 Json search::choiceJson(const model::Choice &choice) {
   return {{"tensor_parallel", choice.tp},
-          {"sequence_parallel", false},
+          {"sequence_parallel", choice.sequenceParallel},
           {"context_parallel", choice.cp},
           {"context_parallel_method", "none"},
           {"pipeline_parallel", choice.pp},

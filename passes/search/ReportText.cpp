@@ -233,14 +233,14 @@ std::string headSection(const Spec &spec) {
 } // namespace
 
 std::string search::choiceLine(const model::Choice &choice) {
-  return format("tp %ld, pp %ld, dp %ld, zero %ld, b %ld, m %ld, recompute %s, "
-                "%s",
-                static_cast<long>(choice.tp), static_cast<long>(choice.pp),
-                static_cast<long>(choice.dp), static_cast<long>(choice.zero),
-                static_cast<long>(choice.microBatch),
-                static_cast<long>(choice.numMicroBatches),
-                toString(choice.recompute),
-                model::scheduleName(choice.schedule));
+  return format(
+      "tp %ld%s, pp %ld, dp %ld, zero %ld, b %ld, m %ld, recompute "
+      "%s, %s",
+      static_cast<long>(choice.tp), choice.sequenceParallel ? " + sp" : "",
+      static_cast<long>(choice.pp), static_cast<long>(choice.dp),
+      static_cast<long>(choice.zero), static_cast<long>(choice.microBatch),
+      static_cast<long>(choice.numMicroBatches), toString(choice.recompute),
+      model::scheduleName(choice.schedule));
 }
 
 std::string search::reportText(const ReportInput &input) {
@@ -253,14 +253,15 @@ std::string search::reportText(const ReportInput &input) {
   const model::Choice &choice = best.choice;
   text += format(
       "\nChoice\n"
-      "  tensor_parallel %ld, pipeline_parallel %ld, data_parallel %ld, "
+      "  tensor_parallel %ld%s, pipeline_parallel %ld, data_parallel %ld, "
       "zero_stage %ld\n"
       "  micro_batch_size %ld, num_micro_batches %ld, recompute %s, "
       "pipeline_schedule %s\n"
       "  layers: %s\n",
-      static_cast<long>(choice.tp), static_cast<long>(choice.pp),
-      static_cast<long>(choice.dp), static_cast<long>(choice.zero),
-      static_cast<long>(choice.microBatch),
+      static_cast<long>(choice.tp),
+      choice.sequenceParallel ? " + sequence_parallel" : "",
+      static_cast<long>(choice.pp), static_cast<long>(choice.dp),
+      static_cast<long>(choice.zero), static_cast<long>(choice.microBatch),
       static_cast<long>(choice.numMicroBatches), toString(choice.recompute),
       model::scheduleName(choice.schedule), layoutText(choice.layout).c_str());
   text += memorySection(best, input.spec);

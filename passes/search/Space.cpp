@@ -84,6 +84,10 @@ std::string search::indivisible(const model::ModelDims &dims,
     return "micro_batch_size " + num(choice.microBatch) +
            " does not divide the " + num(globalBatch / choice.dp) +
            " sequences of a replica";
+  if (choice.sequenceParallel && choice.microBatch * dims.sequence % choice.tp)
+    return "tensor_parallel " + num(choice.tp) + " does not divide the " +
+           num(choice.microBatch * dims.sequence) +
+           " tokens of a micro-batch, which sequence_parallel splits";
   return "";
 }
 
@@ -119,7 +123,13 @@ void search::enumerate(const Spec &spec, const SpaceVisitor &visitor) {
       // Sharding over one rank is the same as not sharding.
       if (choice.dp == 1 && zeros.size() > 1)
         zeros = {zeros.front()};
-      auto combinations = inner * static_cast<int64_t>(zeros.size());
+      // One tensor rank has no group to split the sequence in.
+      auto splits = values<bool>(open.sequenceParallel, {true, false});
+      if (tp == 1)
+        splits = {false};
+      choice.sequenceParallel = false;
+      auto combinations =
+          inner * static_cast<int64_t>(zeros.size() * splits.size());
       std::string reason = indivisible(dims, choice, batch);
       if (!reason.empty()) {
         visitor.rejected(combinations, reason);
@@ -136,14 +146,23 @@ void search::enumerate(const Spec &spec, const SpaceVisitor &visitor) {
           continue;
         }
         choice.numMicroBatches = sequences / microBatch;
-        for (int64_t zero : zeros)
-          for (Recompute recompute : recomputes)
-            for (PipelineSchedule schedule : schedules) {
-              choice.zero = zero;
-              choice.recompute = recompute;
-              choice.schedule = schedule;
-              visitor.choice(choice);
-            }
+        for (bool split : splits) {
+          choice.sequenceParallel = split;
+          reason = indivisible(dims, choice, batch);
+          if (!reason.empty()) {
+            visitor.rejected(combinations / splits.size(), reason);
+            continue;
+          }
+          for (int64_t zero : zeros)
+            for (Recompute recompute : recomputes)
+              for (PipelineSchedule schedule : schedules) {
+                choice.zero = zero;
+                choice.recompute = recompute;
+                choice.schedule = schedule;
+                visitor.choice(choice);
+              }
+        }
+        choice.sequenceParallel = false;
       }
     }
   }

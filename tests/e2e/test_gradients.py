@@ -26,6 +26,10 @@ CASES = {
     "dp2-zero1": {"data_parallel": 2, "zero_stage": 1},
     "dp2-tp2-recompute": {"data_parallel": 2, "tensor_parallel": 2,
                           "recompute": "full"},
+    "sp": {"tensor_parallel": 2, "sequence_parallel": True},
+    "sp-dp2-zero1-recompute": {"tensor_parallel": 2, "data_parallel": 2,
+                               "sequence_parallel": True, "zero_stage": 1,
+                               "recompute": "full"},
     "pp2-gpipe": {"pipeline_parallel": 2, "pipeline_schedule": "gpipe"},
 }
 
@@ -33,6 +37,7 @@ CASES = {
 def settings(changes):
     ranks = 1
     more = []
+    changes = {"sequence_parallel": "false", **changes}
     for key, value in changes.items():
         more += ["--set", f"parallelism.{key}={value}"]
         if key in ("tensor_parallel", "pipeline_parallel", "data_parallel"):
@@ -131,14 +136,17 @@ class Gradients(unittest.TestCase):
     def drop_collective(kind, axis, text, which=0):
         """Uses a collective's operand where its result was used."""
         found = list(re.finditer(
-            rf'^ *(%[\w.]+) = dist\.{kind} (%[\w.]+) axes \["{axis}"\].*\n',
-            text, re.M))
+            rf'^ *(%[\w.]+)(?::\d+)? = dist\.{kind} (%[^a]*?) '
+            rf'axes \["{axis}"\].*\n', text, re.M))
         match = found[which]
-        result, operand = match[1], match[2]
+        operands = match[2].split(", ")
         # Values are named by region: replace up to the region's end.
         rest = text[match.end():]
         end = re.search(r"^      } :|^    }", rest, re.M).start()
-        body = re.sub(re.escape(result) + r"(?![\w.])", operand, rest[:end])
+        body = rest[:end]
+        for i, operand in enumerate(operands):
+            result = match[1] + (f"#{i}" if len(operands) > 1 else "")
+            body = re.sub(re.escape(result) + r"(?![\w.#])", operand, body)
         return text[:match.start()] + body + rest[end:]
 
     def test_dropped_tensor_all_reduce_is_caught(self):
@@ -146,6 +154,17 @@ class Gradients(unittest.TestCase):
         self.assertCaught(self.mutated(
             "no-tp-reduce", {"tensor_parallel": 2},
             lambda text: self.drop_collective("all_reduce", "tp", text, 1)))
+
+    def test_dropped_norm_gradient_reduction_is_caught(self):
+        # Under sequence parallelism each rank has seen half of the tokens: the
+        # update sums the norms' gradients over tp.
+        def drop(text):
+            update = text.index("train.update")
+            return text[:update] + self.drop_collective(
+                "all_reduce", "tp", text[update:])
+        self.assertCaught(self.mutated(
+            "no-norm-reduce", {"tensor_parallel": 2,
+                               "sequence_parallel": True}, drop))
 
     def test_wrong_loss_scale_is_caught(self):
         def double(text):

@@ -88,7 +88,7 @@ TEST(Defaults, ParallelismIsAutoOverWhatThisVersionSupports) {
               ElementsAre(PipelineSchedule::OneFOneB, PipelineSchedule::GPipe));
   EXPECT_THAT(p.recompute.values,
               ElementsAre(Recompute::None, Recompute::Full));
-  EXPECT_THAT(p.sequenceParallel.values, ElementsAre(false));
+  EXPECT_THAT(p.sequenceParallel.values, ElementsAre(true, false));
   EXPECT_THAT(*p.pipelineLayout, IsEmpty());
 }
 
