@@ -105,6 +105,20 @@ TEST(Schedule, SlowestStageSetsThePace) {
   EXPECT_DOUBLE_EQ(table.bubbleFraction, 3.0 / 48);
 }
 
+TEST(Schedule, MakespanOfManyMicroBatches) {
+  std::vector<StageDurations> durations{{1, 2}, {1.5, 2}, {1, 2.25}, {0.5, 4}};
+  for (ScheduleKind kind : kKinds)
+    for (double transfer : {0.0, 0.25, 1.0})
+      for (int64_t m : {3, 47, 192, 401, 480}) {
+        double exact = simulateSchedule(kind, m, durations, transfer).makespan;
+        // Whole periods agree to the last bits, others nearly.
+        double tolerance = m % 48 == 0 || m < 48 ? 1e-9 : 2e-3;
+        EXPECT_NEAR(scheduleMakespan(kind, m, durations, transfer), exact,
+                    tolerance * exact)
+            << scheduleName(kind) << " " << transfer << " " << m;
+      }
+}
+
 TEST(Schedule, Csv) {
   // F takes one column, B two; empty cells are idle or the rest of a B.
   EXPECT_EQ(scheduleCsv(ScheduleKind::OneFOneB, 2, 2),
@@ -129,6 +143,13 @@ TEST(Schedule, PictureIsCutToItsWidth) {
   }
   // 3 (64 + 3) = 201 units.
   EXPECT_NE(picture.find("of 201 time units"), std::string::npos);
+}
+
+TEST(Schedule, PictureOfAMillionMicroBatches) {
+  // Neither time nor memory may grow with what is cut off.
+  std::string many = schedulePicture(ScheduleKind::GPipe, 2, 1000000, 60);
+  EXPECT_NE(many.find("stage 0 |F0      F1"), std::string::npos) << many;
+  EXPECT_NE(many.find("of 3000003 time units"), std::string::npos) << many;
 }
 
 } // namespace
