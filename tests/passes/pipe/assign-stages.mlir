@@ -50,11 +50,27 @@
 train.program @uneven sequence(8) micro_batch(1) micro_batches(1)
     global_batch(1) attributes {pipeline_layout = array<i64: 1, 2, 0>} {
   train.microbatch {
-    train.layer "embedding" () { train.yield } : () -> ()
-    train.layer "layers.0" () { train.yield } : () -> ()
-    train.layer "layers.1" () { train.yield } : () -> ()
-    train.layer "layers.2" () { train.yield } : () -> ()
-    train.layer "head" () { train.yield } : () -> ()
+    %t = train.input tokens : tensor<8xi32>
+    train.layer "embedding" (%t) {
+    ^bb0(%a: tensor<8xi32>):
+      train.yield
+    } : (tensor<8xi32>) -> ()
+    train.layer "layers.0" (%t) {
+    ^bb0(%a: tensor<8xi32>):
+      train.yield
+    } : (tensor<8xi32>) -> ()
+    train.layer "layers.1" (%t) {
+    ^bb0(%a: tensor<8xi32>):
+      train.yield
+    } : (tensor<8xi32>) -> ()
+    train.layer "layers.2" (%t) {
+    ^bb0(%a: tensor<8xi32>):
+      train.yield
+    } : (tensor<8xi32>) -> ()
+    train.layer "head" (%t) {
+    ^bb0(%a: tensor<8xi32>):
+      train.yield
+    } : (tensor<8xi32>) -> ()
     train.yield
   }
 }
@@ -63,8 +79,15 @@ train.program @uneven sequence(8) micro_batch(1) micro_batches(1)
 train.program @orphan sequence(8) micro_batch(1) micro_batches(1)
     global_batch(1) {
   train.microbatch {
-    train.layer "layers.0" () { train.yield } : () -> ()
-    train.layer_grad "layers.1" () { train.yield } : () -> ()
+    %t = train.input tokens : tensor<8xi32>
+    train.layer "layers.0" (%t) {
+    ^bb0(%a: tensor<8xi32>):
+      train.yield
+    } : (tensor<8xi32>) -> ()
+    train.layer_grad "layers.1" (%t) {
+    ^bb0(%a: tensor<8xi32>):
+      train.yield
+    } : (tensor<8xi32>) -> ()
     train.yield
   }
 }
@@ -73,8 +96,15 @@ train.program @orphan sequence(8) micro_batch(1) micro_batches(1)
 train.program @twice sequence(8) micro_batch(1) micro_batches(1)
     global_batch(1) {
   train.microbatch {
-    train.layer "layers.0" () { train.yield } : () -> ()
-    train.layer "layers.0" () { train.yield } : () -> ()
+    %t = train.input tokens : tensor<8xi32>
+    train.layer "layers.0" (%t) {
+    ^bb0(%a: tensor<8xi32>):
+      train.yield
+    } : (tensor<8xi32>) -> ()
+    train.layer "layers.0" (%t) {
+    ^bb0(%a: tensor<8xi32>):
+      train.yield
+    } : (tensor<8xi32>) -> ()
     train.yield
   }
 }

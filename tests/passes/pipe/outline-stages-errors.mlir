@@ -5,8 +5,12 @@
 // Every layer has a stage.
 train.program @p sequence(8) micro_batch(1) micro_batches(1) global_batch(1) {
   train.microbatch {
+    %t = train.input tokens : tensor<8xi32>
     // expected-error @+1 {{expected a stage; run pipe-assign-stages first}}
-    train.layer "layers.0" () { train.yield } : () -> ()
+    train.layer "layers.0" (%t) {
+    ^bb0(%a: tensor<8xi32>):
+      train.yield
+    } : (tensor<8xi32>) -> ()
     train.yield
   }
 }
@@ -35,9 +39,11 @@ train.program @p sequence(8) micro_batch(1) micro_batches(1) global_batch(1) {
 // expected-error @+1 {{expected layers in stage 0 of 2, got none}}
 train.program @p sequence(8) micro_batch(1) micro_batches(1) global_batch(1) {
   train.microbatch {
-    train.layer "layers.0" () attributes {stage = 1 : i64} {
+    %t = train.input tokens : tensor<8xi32>
+    train.layer "layers.0" (%t) attributes {stage = 1 : i64} {
+    ^bb0(%a: tensor<8xi32>):
       train.yield
-    } : () -> ()
+    } : (tensor<8xi32>) -> ()
     train.yield
   }
 }
@@ -98,14 +104,17 @@ train.program @p sequence(8) micro_batch(1) micro_batches(1) global_batch(1) {
   // expected-error @+1 {{is used by stages 0 and 1, expected one; sharing a parameter between stages is not supported}}
   train.state @w parameter : tensor<4xf32>
   train.microbatch {
-    train.layer "a" () attributes {stage = 0 : i64} {
+    %t = train.input tokens : tensor<8xi32>
+    train.layer "a" (%t) attributes {stage = 0 : i64} {
+    ^bb0(%a: tensor<8xi32>):
       %w = train.read @w : tensor<4xf32>
       train.yield
-    } : () -> ()
-    train.layer "b" () attributes {stage = 1 : i64} {
+    } : (tensor<8xi32>) -> ()
+    train.layer "b" (%t) attributes {stage = 1 : i64} {
+    ^bb0(%a: tensor<8xi32>):
       %w = train.read @w : tensor<4xf32>
       train.yield
-    } : () -> ()
+    } : (tensor<8xi32>) -> ()
     train.yield
   }
 }
@@ -117,7 +126,11 @@ train.program @p sequence(8) micro_batch(1) micro_batches(1) global_batch(1) {
 // expected-error @+1 {{expected the forward of stage 0 to read its tokens}}
 train.program @p sequence(8) micro_batch(1) micro_batches(1) global_batch(1) {
   train.microbatch {
-    train.layer "a" () attributes {stage = 0 : i64} { train.yield } : () -> ()
+    %t = train.input tokens : tensor<8xi32>
+    train.layer "a" (%t) attributes {stage = 0 : i64} {
+    ^bb0(%a: tensor<8xi32>):
+      train.yield
+    } : (tensor<8xi32>) -> ()
     train.yield
   }
 }
