@@ -268,27 +268,59 @@ TEST(RealProcesses, ARanksExitCodeIsTheJobs) {
   EXPECT_EQ(launchReal("refuse", 3), 6);
 }
 
-TEST(RealProcesses, ChildrenDieWithTheLauncher) {
-  // The ranks hold the pipe's writing end: it closes when the last has died.
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  pid_t launcher = ::fork();
-  if (launcher == 0) {
-    ::close(ends[0]);
-    LocalLaunch job;
-    job.argv = {"launch-test", "--child-sleep", std::to_string(ends[1])};
-    job.world = 2;
-    (void)launchLocal(job).ok();
-    ::_exit(0);
+/// A launcher in a process of its own, whose two ranks sleep and hold the
+/// writing end of `pipe`: reading it ends when the last of them has died.
+struct SleepingJob {
+  pid_t launcher = 0;
+  int pipe = -1;
+
+  SleepingJob() {
+    int ends[2];
+    if (::pipe(ends) != 0)
+      std::abort();
+    launcher = ::fork();
+    if (launcher == 0) {
+      ::close(ends[0]);
+      LocalLaunch job;
+      job.argv = {"launch-test", "--child-sleep", std::to_string(ends[1])};
+      job.world = 2;
+      auto code = launchLocal(job);
+      ::_exit(code ? *code : 1);
+    }
+    ::close(ends[1]);
+    pipe = ends[0];
   }
-  ::close(ends[1]);
-  char ready[2];
-  ASSERT_EQ(::read(ends[0], ready, 1), 1);
-  ASSERT_EQ(::read(ends[0], ready + 1, 1), 1);
-  ::kill(launcher, SIGKILL);
-  ::waitpid(launcher, nullptr, 0);
-  EXPECT_EQ(::read(ends[0], ready, 1), 0);
-  ::close(ends[0]);
+  ~SleepingJob() { ::close(pipe); }
+  bool bothRun() {
+    char ready[2];
+    return ::read(pipe, ready, 1) == 1 && ::read(pipe, ready + 1, 1) == 1;
+  }
+  bool allGone() {
+    char byte;
+    return ::read(pipe, &byte, 1) == 0;
+  }
+  int end(int signal) {
+    ::kill(launcher, signal);
+    int status = 0;
+    ::waitpid(launcher, &status, 0);
+    return status;
+  }
+};
+
+TEST(RealProcesses, ChildrenDieWithTheLauncher) {
+  SleepingJob job;
+  ASSERT_TRUE(job.bothRun());
+  job.end(SIGKILL);
+  EXPECT_TRUE(job.allGone());
+}
+
+TEST(RealProcesses, CtrlCEndsAllRanksWithCode21) {
+  SleepingJob job;
+  ASSERT_TRUE(job.bothRun());
+  int status = job.end(SIGINT);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 21);
+  EXPECT_TRUE(job.allGone());
 }
 
 } // namespace
