@@ -44,11 +44,13 @@ void buildShardedPhase(OpPassManager &pm) {
   program.addPass(dist::createVerifySharded());
 }
 
-void buildPartitionedPhase(OpPassManager &pm) {
+void buildPartitionedPhase(OpPassManager &pm, bool elide) {
   OpPassManager &program = pm.nest<train::ProgramOp>();
   program.addPass(dist::createPartition());
   // Collectives verify their local shapes, so shapes are local first.
   program.addPass(dist::createReshardToCollectives());
+  if (elide)
+    program.addPass(dist::createFuseCollectives());
   program.addPass(dist::createBucketCollectives());
   program.addPass(dist::createVerifyPartitioned());
 }
@@ -100,9 +102,9 @@ void registerReckonPasses() {
       });
   PassPipelineRegistration<>("reckon-sharded", "mesh and shardings",
                              buildShardedPhase);
-  PassPipelineRegistration<>("reckon-partitioned",
-                             "local shapes and collectives",
-                             buildPartitionedPhase);
+  PassPipelineRegistration<>(
+      "reckon-partitioned", "local shapes and collectives",
+      [](OpPassManager &pm) { buildPartitionedPhase(pm, true); });
   PassPipelineRegistration<>("reckon-scheduled", "stages and action lists",
                              [](OpPassManager &pm) {
                                buildStages(pm);
@@ -135,7 +137,8 @@ LogicalResult runPhases(ModuleOp module, const PhaseOptions &options) {
       {"20-train-backward.mlir", Phase::Train,
        [&](OpPassManager &pm) { buildTrainPhase(pm, options.recompute); }},
       {"30-sharded.mlir", Phase::Sharded, buildShardedPhase},
-      {"40-partitioned.mlir", Phase::Partitioned, buildPartitionedPhase},
+      {"40-partitioned.mlir", Phase::Partitioned,
+       [&](OpPassManager &pm) { buildPartitionedPhase(pm, options.elide); }},
       {"60-stages.mlir", Phase::Scheduled, buildStages},
       {"70-schedule.mlir", Phase::Scheduled, buildSchedule},
       {"80-plan.mlir", Phase::Planned,

@@ -24,6 +24,7 @@ def Dist_Dialect : Dialect {
     fastest, then cp, ep, dp, pp.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
 }
 
 def Dist_ShardingAttr : AttrDef<Dist_Dialect, "Sharding"> {
@@ -35,8 +36,12 @@ def Dist_ShardingAttr : AttrDef<Dist_Dialect, "Sharding"> {
     the flattened tensor, padded with zeros to equal parts (ZeRO). `origin` is
     the place in the YAML that caused the sharding.
 
+    Values carry it in the discardable attribute `dist.sharding`: an array with
+    one sharding per result, or the sharding itself on a state.
+
     Constraints:
     - an axis stands at most once in a sharding;
+    - there is one list of axes per dimension;
     - a dimension's size is a multiple of the product of its axes.
 
     Example:
@@ -89,8 +94,8 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure,
   let summary = "the same value under another sharding";
   let description = [{
     The only operation that changes a sharding. On global shapes operand and
-    result have one type; `dist-partition` makes both local, and
-    `dist-reshard-to-collectives` replaces it.
+    result have one type; `dist-partition` makes both local (a flat part has one
+    dimension), and `dist-reshard-to-collectives` replaces it.
 
     Example:
     ```mlir
@@ -105,6 +110,7 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure,
     $input `from` $from `to` $to attr-dict
     `:` type($input) `->` type($result)
   }];
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -197,6 +203,7 @@ def Dist_SliceOp : Dist_CollectiveOp<"slice"> {
     rank 0: a b      a
     rank 1: a b  ->  b
     ```
+    Along `dim`, or a flat part of the tensor padded to equal ones (no `dim`).
 
     Example:
     ```mlir
@@ -205,9 +212,10 @@ def Dist_SliceOp : Dist_CollectiveOp<"slice"> {
     ```
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$inputs, StrArrayAttr:$axes,
-      I64Attr:$group_size, I64Attr:$dim, OptionalAttr<StrAttr>:$origin);
+      I64Attr:$group_size, OptionalAttr<I64Attr>:$dim,
+      OptionalAttr<StrAttr>:$origin);
   let assemblyFormat = [{
-    $inputs `axes` $axes `group_size` $group_size `dim` $dim
+    $inputs `axes` $axes `group_size` $group_size (`dim` $dim^)?
     attr-dict `:` functional-type($inputs, $outputs)
   }];
 }

@@ -17,34 +17,52 @@ RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
+/// Both ends of a transfer: static shapes, one element type.
+LogicalResult verifyEnds(Operation *op, Value input, Value output) {
+  for (Value value : {input, output})
+    if (!typeOf(value).hasStaticShape())
+      return op->emitOpError()
+             << "needs static shapes, got " << value.getType();
+  if (typeOf(input).getElementType() != typeOf(output).getElementType())
+    return op->emitOpError() << "changes the element type: " << input.getType()
+                             << " to " << output.getType();
+  return success();
+}
+
+/// One list of axes per dimension of a value.
+LogicalResult verifyFits(Operation *op, ShardingAttr sharding, Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor ||
+      static_cast<int64_t>(sharding.getDims().size()) != tensor.getRank())
+    return op->emitOpError()
+           << "sharding " << sharding << " does not fit " << type;
+  return success();
+}
+
 /// The same operand count as results, a group of at least one rank, distinct
-/// axes, one element type from end to end.
-template <typename Collective>
-LogicalResult verifyCommon(Collective op) {
-  if (op.getInputs().empty() ||
-      op.getInputs().size() != op.getOutputs().size())
+/// axes, static shapes, one element type from end to end.
+template <typename Collective> LogicalResult verifyCommon(Collective op) {
+  if (op.getInputs().empty() || op.getInputs().size() != op.getOutputs().size())
     return op.emitOpError() << "has " << op.getInputs().size()
                             << " operands and " << op.getOutputs().size()
                             << " results; both must be equal and at least 1";
   if (static_cast<int64_t>(op.getGroupSize()) < 1)
-    return op.emitOpError() << "group_size must be positive, got "
-                            << op.getGroupSize();
+    return op.emitOpError()
+           << "group_size must be positive, got " << op.getGroupSize();
   llvm::StringSet<> seen;
   for (Attribute axis : op.getAxes())
     if (!seen.insert(cast<StringAttr>(axis).getValue()).second)
       return op.emitOpError() << "names axis " << axis << " twice";
   for (auto [input, output] : llvm::zip(op.getInputs(), op.getOutputs()))
-    if (typeOf(input).getElementType() != typeOf(output).getElementType())
-      return op.emitOpError() << "changes the element type: "
-                              << input.getType() << " to " << output.getType();
+    if (failed(verifyEnds(op, input, output)))
+      return failure();
   return success();
 }
 
-template <typename Collective>
-LogicalResult verifyReduction(Collective op) {
+template <typename Collective> LogicalResult verifyReduction(Collective op) {
   if (op.getReduction() != "sum" && op.getReduction() != "max")
-    return op.emitOpError() << "reduction must be sum or max, got "
-                            << op.getReductionAttr();
+    return op.emitOpError()
+           << "reduction must be sum or max, got " << op.getReductionAttr();
   return success();
 }
 
@@ -111,6 +129,32 @@ ShardingAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
+                                                    NamedAttribute attr) {
+  if (attr.getName() != shardingAttrName)
+    return op->emitOpError() << "has an unknown attribute " << attr.getName();
+  // A state is no value: its type is an attribute.
+  if (auto sharding = dyn_cast<ShardingAttr>(attr.getValue())) {
+    auto type = op->getInherentAttr("type");
+    auto tensor = type ? dyn_cast_or_null<TypeAttr>(*type) : TypeAttr();
+    if (!tensor)
+      return op->emitOpError(
+          "needs one sharding per result, in an array; only a state has one");
+    return verifyFits(op, sharding, tensor.getValue());
+  }
+  auto shardings = dyn_cast<ArrayAttr>(attr.getValue());
+  if (!shardings || !llvm::all_of(shardings, llvm::IsaPred<ShardingAttr>))
+    return op->emitOpError()
+           << attr.getName() << " must hold shardings, got " << attr.getValue();
+  if (shardings.size() != op->getNumResults())
+    return op->emitOpError() << "has " << shardings.size() << " shardings for "
+                             << op->getNumResults() << " results";
+  for (auto [sharding, type] : llvm::zip(shardings, op->getResultTypes()))
+    if (failed(verifyFits(op, cast<ShardingAttr>(sharding), type)))
+      return failure();
+  return success();
+}
+
 LogicalResult MeshOp::verify() {
   if (getAxes().size() != getSizes().size())
     return emitOpError() << "has " << getAxes().size() << " axes and "
@@ -122,6 +166,22 @@ LogicalResult MeshOp::verify() {
     if (size < 1)
       return emitOpError() << "axis " << axis << " must have at least 1 rank, "
                            << "got " << size;
+  }
+  return success();
+}
+
+LogicalResult ReshardOp::verify() {
+  if (getFrom().getDims().size() != getTo().getDims().size())
+    return emitOpError() << "goes from " << getFrom().getDims().size()
+                         << " dimensions to " << getTo().getDims().size();
+  if (failed(verifyEnds(*this, getInput(), getResult())))
+    return failure();
+  std::pair<ShardingAttr, RankedTensorType> ends[] = {
+      {getFrom(), getInput().getType()}, {getTo(), getResult().getType()}};
+  for (auto [sharding, type] : ends) {
+    bool flatPart = sharding.getFlat() && type.getRank() == 1;
+    if (!flatPart && failed(verifyFits(*this, sharding, type)))
+      return failure();
   }
   return success();
 }
@@ -141,10 +201,10 @@ LogicalResult ReduceScatterOp::verify() {
     return failure();
   for (auto [input, output] : llvm::zip(getInputs(), getOutputs())) {
     LogicalResult cut =
-        getDim() ? verifyCut(*this, typeOf(input), typeOf(output), *getDim(),
-                             getGroupSize())
-                 : verifyFlat(*this, typeOf(input), typeOf(output),
-                              getGroupSize());
+        getDim()
+            ? verifyCut(*this, typeOf(input), typeOf(output), *getDim(),
+                        getGroupSize())
+            : verifyFlat(*this, typeOf(input), typeOf(output), getGroupSize());
     if (failed(cut))
       return failure();
   }
@@ -156,10 +216,10 @@ LogicalResult AllGatherOp::verify() {
     return failure();
   for (auto [input, output] : llvm::zip(getInputs(), getOutputs())) {
     LogicalResult cut =
-        getDim() ? verifyCut(*this, typeOf(output), typeOf(input), *getDim(),
-                             getGroupSize())
-                 : verifyFlat(*this, typeOf(output), typeOf(input),
-                              getGroupSize());
+        getDim()
+            ? verifyCut(*this, typeOf(output), typeOf(input), *getDim(),
+                        getGroupSize())
+            : verifyFlat(*this, typeOf(output), typeOf(input), getGroupSize());
     if (failed(cut))
       return failure();
   }
@@ -169,10 +229,15 @@ LogicalResult AllGatherOp::verify() {
 LogicalResult SliceOp::verify() {
   if (failed(verifyCommon(*this)))
     return failure();
-  for (auto [input, output] : llvm::zip(getInputs(), getOutputs()))
-    if (failed(verifyCut(*this, typeOf(input), typeOf(output), getDim(),
-                         getGroupSize())))
+  for (auto [input, output] : llvm::zip(getInputs(), getOutputs())) {
+    LogicalResult cut =
+        getDim() ? verifyCut(*this, typeOf(input), typeOf(output), *getDim(),
+                             getGroupSize())
+                 : verifyFlat(*this, typeOf(input), typeOf(output),
+                              getGroupSize());
+    if (failed(cut))
       return failure();
+  }
   return success();
 }
 

@@ -350,10 +350,14 @@ def Plan_CopyOp : Plan_Op<"copy", [
     Plan_InstructionOpInterface]> {
   let summary = "copy bytes";
   let description = [{
+    With `source_offset`, an expression over the rank's coordinates, as many
+    bytes as the target has from there on: a rank's part of a larger buffer.
+
     Example: `plan.copy on @compute ins(%0 : !plan.buffer<8xf32>) outs(%1 : !plan.buffer<8xf32>)`
   }];
   let arguments = (ins OptionalAttr<FlatSymbolRefAttr>:$stream,
                        Variadic<Plan_Buffer>:$ins, Variadic<Plan_Buffer>:$outs,
+                       OptionalAttr<Plan_ExprAttr>:$source_offset,
                        OptionalAttr<StrAttr>:$layer);
   let assemblyFormat = [{
     (`on` $stream^)?

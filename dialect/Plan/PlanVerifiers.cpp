@@ -398,8 +398,9 @@ LogicalResult LaunchOp::verify() {
 LogicalResult CopyOp::verify() {
   if (getIns().size() != 1 || getOuts().size() != 1)
     return emitOpError("copies exactly one buffer");
-  if (cast<BufferType>(getIns()[0].getType()).getBytes() !=
-      cast<BufferType>(getOuts()[0].getType()).getBytes())
+  int64_t from = cast<BufferType>(getIns()[0].getType()).getBytes();
+  int64_t to = cast<BufferType>(getOuts()[0].getType()).getBytes();
+  if (getSourceOffset() ? from < to : from != to)
     return emitOpError("copies between buffers of different sizes");
   return success();
 }

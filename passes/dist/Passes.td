@@ -64,9 +64,20 @@ def Partition : DistPass<"dist-partition"> {
 def ReshardToCollectives : DistPass<"dist-reshard-to-collectives"> {
   let summary = "Replaces each reshard by the collective that does it";
   let description = [{
-    partial to replicated: all_reduce; partial to split: reduce_scatter; split
-    to replicated: all_gather; replicated to split: slice; split to split:
-    all_to_all. Anything else is an error that names both shardings.
+    partial to replicated: all_reduce; partial to split: all_reduce, then slice
+    (dist-fuse-collectives makes a reduce_scatter of them); split to replicated:
+    all_gather; replicated to split: slice; split to split: all_to_all. Anything else is an error that names both shardings.
+  }];
+}
+
+def FuseCollectives : DistPass<"dist-fuse-collectives"> {
+  let summary = "Removes transfers that others imply";
+  let description = [{
+    An optimisation: without it results are the same.
+
+    - Equal transfers of one value become one.
+    - all_reduce then slice becomes reduce_scatter.
+    - slice of all_gather, and all_gather of slice, over the same axes vanish.
   }];
 }
 

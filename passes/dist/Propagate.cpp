@@ -70,14 +70,6 @@ Sharding Propagator::reduced(const Sharding &partial, bool activation) {
 void Propagator::reshard(OpOperand &operand, const Sharding &to) {
   Operation *op = operand.getOwner();
   Value value = operand.get();
-  // Two readers that want the same share one transfer.
-  for (Operation *user : value.getUsers())
-    if (auto earlier = dyn_cast<ReshardOp>(user))
-      if (earlier->getBlock() == op->getBlock() &&
-          shardingOf(earlier.getResult()) == to) {
-        operand.set(earlier.getResult());
-        return;
-      }
   Sharding from = shardingOf(value);
   OpBuilder b(op);
   Location loc = value.getDefiningOp() ? value.getLoc() : op->getLoc();

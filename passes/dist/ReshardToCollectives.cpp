@@ -57,9 +57,7 @@ private:
     return b.getStrArrayAttr(list);
   }
   IntegerAttr number(int64_t value) { return b.getI64IntegerAttr(value); }
-  IntegerAttr group(const Axes &axes) {
-    return number(groupSize(mesh, axes));
-  }
+  IntegerAttr group(const Axes &axes) { return number(groupSize(mesh, axes)); }
 
   FailureOr<Value> build();
 
@@ -92,35 +90,22 @@ FailureOr<Value> Lowering::build() {
   auto reduction = b.getStringAttr(from.reduction);
 
   if (!partial.empty() && from.flat.empty()) {
+    // All that is partial is reduced, then each rank keeps its part;
+    // dist-fuse-collectives makes one reduce-scatter of the two.
+    bool kept = gained.size() == 1 && lost.empty();
+    if (!(sameDims || (kept && to.flat.empty())))
+      return failure();
+    Value whole =
+        AllReduceOp::create(b, loc, input.getType(), input, names(partial),
+                            group(partial), reduction, origin())
+            .getResult(0);
     if (sameDims && to.flat.empty())
-      return AllReduceOp::create(b, loc, type, input, names(partial),
-                                 group(partial), reduction, origin())
-          .getResult(0);
-    if (sameDims && !to.flat.empty()) {
-      // Axes that do not keep a part of their own are reduced first.
-      Axes whole;
-      for (const std::string &axis : partial)
-        if (!llvm::is_contained(to.flat, axis))
-          whole.push_back(axis);
-      if (whole.size() + to.flat.size() != partial.size())
-        return failure();
-      if (!whole.empty())
-        input = AllReduceOp::create(b, loc, input.getType(), input,
-                                    names(whole), group(whole), reduction,
-                                    b.getStringAttr(mesh.getOrigin(whole[0])))
-                    .getResult(0);
-      return ReduceScatterOp::create(b, loc, type, input, names(to.flat),
-                                     group(to.flat), reduction, IntegerAttr(),
-                                     origin())
-          .getResult(0);
-    }
-    if (to.flat.empty() && lost.empty() && gained.size() == 1 &&
-        gained[0].axes == partial)
-      return ReduceScatterOp::create(b, loc, type, input, names(partial),
-                                     group(partial), reduction,
-                                     number(gained[0].dim), origin())
-          .getResult(0);
-    return failure();
+      return whole;
+    const Axes &axes = kept ? gained[0].axes : to.flat;
+    return SliceOp::create(b, loc, type, whole, names(axes), group(axes),
+                           kept ? number(gained[0].dim) : IntegerAttr(),
+                           origin())
+        .getResult(0);
   }
   if (!from.flat.empty()) {
     if (!sameDims || !to.flat.empty())
@@ -129,8 +114,13 @@ FailureOr<Value> Lowering::build() {
                                group(from.flat), IntegerAttr(), origin())
         .getResult(0);
   }
-  if (!to.flat.empty())
-    return failure();
+  if (!to.flat.empty()) {
+    if (!sameDims)
+      return failure();
+    return SliceOp::create(b, loc, type, input, names(to.flat), group(to.flat),
+                           IntegerAttr(), origin())
+        .getResult(0);
+  }
   if (lost.size() == 1 && gained.empty())
     return AllGatherOp::create(b, loc, type, input, names(lost[0].axes),
                                group(lost[0].axes), number(lost[0].dim),
@@ -141,8 +131,7 @@ FailureOr<Value> Lowering::build() {
                            group(gained[0].axes), number(gained[0].dim),
                            origin())
         .getResult(0);
-  if (lost.size() == 1 && gained.size() == 1 &&
-      lost[0].axes == gained[0].axes)
+  if (lost.size() == 1 && gained.size() == 1 && lost[0].axes == gained[0].axes)
     return AllToAllOp::create(b, loc, type, input, names(lost[0].axes),
                               group(lost[0].axes), number(gained[0].dim),
                               number(lost[0].dim), origin())

@@ -84,7 +84,8 @@ void BufferClasses::addOp(Operation *op) {
   if (fusedAccumulate(op))
     return;
   // A collective on states leaves its result in the state.
-  if (isa<dist::AllReduceOp, dist::ReduceScatterOp, dist::AllGatherOp>(op) &&
+  if (isa<dist::AllReduceOp, dist::ReduceScatterOp, dist::AllGatherOp,
+          dist::SliceOp>(op) &&
       llvm::all_of(op->getOperands(),
                    [&](Value value) { return isState(value); })) {
     for (Value result : op->getResults())

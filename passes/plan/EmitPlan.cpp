@@ -143,7 +143,17 @@ LogicalResult ProgramEmitter::emitInstruction(FragmentOp fragment,
             static_cast<plan::Reduction>(op.getReduction());
       })
       .Case([&](AllGatherOp op) { collective(op, plan::Opcode::all_gather); })
-      .Case([&](CopyOp) { instruction->op = plan::Opcode::copy; })
+      .Case([&](CopyOp op) {
+        instruction->op = plan::Opcode::copy;
+        if (!op.getSourceOffset())
+          return;
+        plan::BufferT &source = *instruction->inputs[0];
+        source.shape = instruction->outputs[0]->shape;
+        source.offset->base += op.getSourceOffset()->getBase();
+        for (const ExprTerm &term : op.getSourceOffset()->getTerms())
+          source.offset->terms.emplace_back(static_cast<plan::Axis>(term.axis),
+                                            term.scale);
+      })
       .Case([&](RecordOp op) { event(op, plan::Opcode::record); })
       .Case([&](WaitOp op) { event(op, plan::Opcode::wait); });
   if (failed(stream(op, streamName, instruction->stream)))

@@ -43,6 +43,7 @@ private:
   mlir::LogicalResult lowerCollective(mlir::Operation *op);
   mlir::LogicalResult allReduce(dist::AllReduceOp op);
   mlir::LogicalResult reduceScatter(dist::ReduceScatterOp op);
+  mlir::LogicalResult slice(dist::SliceOp op);
   mlir::LogicalResult allGather(dist::AllGatherOp op);
   mlir::LogicalResult lowerUpdate(mlir::Operation *op);
   mlir::LogicalResult write(train::WriteOp op);

@@ -36,7 +36,7 @@ LogicalResult FragmentLowering::allReduce(dist::AllReduceOp op) {
     } else if (place(out) != place(in)) {
       // The operand is still needed, or is not ours to overwrite.
       CopyOp::create(b, op.getLoc(), FlatSymbolRefAttr(), place(in), place(out),
-                     locationName(op.getLoc()));
+                     ExprAttr(), locationName(op.getLoc()));
     }
     buffers.push_back(place(out));
   }
@@ -112,13 +112,44 @@ LogicalResult FragmentLowering::allGather(dist::AllGatherOp op) {
   return success();
 }
 
+LogicalResult FragmentLowering::slice(dist::SliceOp op) {
+  auto axes = parseAxisNames(op, op.getAxes());
+  if (failed(axes) || failed(checkContiguous(op)))
+    return failure();
+  for (auto [in, out] : llvm::zip(op.getInputs(), op.getOutputs())) {
+    if (StringAttr state = stateOf.lookup(in)) {
+      const StageTables::Flat *flat = tables.findFlat(tables.findState(state));
+      if (op.getDim() || !flat || flat->axes != *axes)
+        return op.emitOpError()
+               << "expected a flat split of state \"" << state.getValue()
+               << "\" over the axes of its optimizer states";
+      placed[out] = stateBlock(state, *flat);
+      continue;
+    }
+    int64_t bytes = tensorBytes(out);
+    SmallVector<ExprTerm> terms;
+    for (Axis axis : *axes) {
+      int64_t degree = tables.degrees[static_cast<size_t>(axis)];
+      if (degree > 1)
+        terms.push_back({axis, bytes});
+      bytes *= degree;
+    }
+    CopyOp::create(
+        b, op.getLoc(), FlatSymbolRefAttr(), place(in), place(out),
+        ExprAttr::get(b.getContext(), 0, terms, ArrayRef<ExprCase>()),
+        locationName(op.getLoc()));
+  }
+  return success();
+}
+
 LogicalResult FragmentLowering::lowerCollective(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](dist::AllReduceOp op) { return allReduce(op); })
       .Case([&](dist::ReduceScatterOp op) { return reduceScatter(op); })
       .Case([&](dist::AllGatherOp op) { return allGather(op); })
+      .Case([&](dist::SliceOp op) { return slice(op); })
       .Default([](Operation *op) {
-        return op->emitOpError("cannot be lowered to the plan level yet");
+        return op->emitOpError("has no lowering to the plan level");
       });
 }
 
@@ -131,7 +162,7 @@ LogicalResult FragmentLowering::write(train::WriteOp op) {
   Value source = place(op.getValue());
   if (source != target)
     CopyOp::create(b, op.getLoc(), FlatSymbolRefAttr(), source, target,
-                   locationName(op.getLoc()));
+                   ExprAttr(), locationName(op.getLoc()));
   return success();
 }
 
