@@ -339,11 +339,12 @@ void Trainer::recordEnd(const Status &status) {
   int rank = communicator_.rank();
   bool interrupted =
       !status.ok() && status.error().code == ExitCode::Interrupted;
+  const char *message = status.ok() ? "done" : status.error().message.c_str();
+  log_.line("ended after step %lld: %s", static_cast<long long>(completed_),
+            message);
   // One end for the run, but every rank's own failure.
-  if (status.ok() && rank != 0) {
-    log_.line("done after step %lld", static_cast<long long>(completed_));
+  if ((status.ok() || interrupted) && rank != 0)
     return;
-  }
   line_.clear();
   line_
       .add("event",
@@ -351,15 +352,10 @@ void Trainer::recordEnd(const Status &status) {
       .add("step", completed_)
       .add("time", 1e-9 * static_cast<double>(clock_.wallNs()))
       .add("rank", int64_t(rank));
-  if (status.ok()) {
-    line_.add("exit_code", int64_t(0));
-    log_.line("done after step %lld", static_cast<long long>(completed_));
-  } else {
-    line_.add("exit_code", int64_t(status.error().code))
-        .add("message", status.error().message);
-    log_.line("ended after step %lld: %s", static_cast<long long>(completed_),
-              status.error().message.c_str());
-  }
+  line_.add("exit_code",
+            int64_t(status.ok() ? ExitCode::Done : status.error().code));
+  if (!status.ok())
+    line_.add("message", status.error().message);
   // The run's own outcome matters more than whether it could be written down.
   (void)eventsFile_.write(line_.finish()).ok();
 }
