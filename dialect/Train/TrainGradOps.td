@@ -200,6 +200,7 @@ def Train_SumSquaresOp : Train_Op<"sum_squares", [
       Variadic<AnyRankedTensor>:$values, OptionalAttr<ArrayAttr>:$replica_axes);
   let assemblyFormat =
       "$metrics `,` $values attr-dict `:` type($values)";
+  let hasVerifier = 1;
 }
 
 def Train_ClipFactorOp : Train_Op<"clip_factor", [

@@ -57,7 +57,8 @@ def Train_ProgramOp : Train_Op<"program", [
   let hasRegionVerifier = 1;
 }
 
-def Train_StateOp : Train_Op<"state", [Symbol]> {
+def Train_StateOp : Train_Op<"state", [Symbol,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a named tensor that outlives a step";
   let description = [{
     The name of a parameter is its name in a Hugging Face checkpoint. States of
@@ -108,7 +109,8 @@ def Train_StateOp : Train_Op<"state", [Symbol]> {
 }
 
 def Train_MicrobatchOp : Train_Op<"microbatch", [
-    SingleBlockImplicitTerminator<"YieldOp">, HasParent<"ProgramOp">]> {
+    SingleBlockImplicitTerminator<"YieldOp">, NoRegionArguments,
+    HasParent<"ProgramOp">]> {
   let summary = "what runs once per micro-batch: forward and backward";
   let description = [{
     Example:
@@ -124,7 +126,8 @@ def Train_MicrobatchOp : Train_Op<"microbatch", [
 }
 
 def Train_UpdateOp : Train_Op<"update", [
-    SingleBlockImplicitTerminator<"YieldOp">, HasParent<"ProgramOp">]> {
+    SingleBlockImplicitTerminator<"YieldOp">, NoRegionArguments,
+    HasParent<"ProgramOp">]> {
   let summary = "what runs once per step: norm, clipping, optimizer";
   let description = [{
     Example:
@@ -144,6 +147,8 @@ def Train_YieldOp : Train_Op<"yield", [Pure, Terminator,
     ParentOneOf<["MicrobatchOp", "UpdateOp", "LayerOp", "LayerGradOp"]>]> {
   let summary = "ends a region and hands out its values";
   let description = [{
+    Only layers and their gradients have values to hand out.
+
     Example:
     ```mlir
     train.yield %y, %saved : tensor<8x8xf32>, tensor<8x8xf32>
@@ -154,6 +159,7 @@ def Train_YieldOp : Train_Op<"yield", [Pure, Terminator,
   let builders = [OpBuilder<(ins), [{
     build($_builder, $_state, ::mlir::ValueRange());
   }]>];
+  let hasVerifier = 1;
 }
 
 def Train_InputOp : Train_Op<"input", [Pure,
