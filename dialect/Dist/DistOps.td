@@ -56,9 +56,7 @@ def Dist_ShardingAttr : AttrDef<Dist_Dialect, "Sharding"> {
       OptionalParameter<"::mlir::ArrayAttr">:$flat,
       OptionalParameter<"::mlir::StringAttr">:$origin);
   let assemblyFormat = [{
-    `<` $dims (`,` `unreduced` `=` $unreduced^)?
-    (`,` `reduction` `=` $reduction^)? (`,` `flat` `=` $flat^)?
-    (`,` `origin` `=` $origin^)? `>`
+    `<` $dims (`,` struct($unreduced, $reduction, $flat, $origin)^)? `>`
   }];
   let genVerifyDecl = 1;
 }

@@ -142,6 +142,7 @@ LogicalResult LayerDifferentiator::buildBody(LayerGradOp grad,
 }
 
 LogicalResult LayerDifferentiator::run(Value dy, Value &dx) {
+  unsigned next = layer.getNumResults(); // saved values come behind
   collectSaved();
   returnSaved();
 
@@ -149,7 +150,6 @@ LogicalResult LayerDifferentiator::run(Value dy, Value &dx) {
   llvm::SmallVector<Value> inputs;
   if (dy)
     inputs.push_back(dy);
-  unsigned next = dy ? 1 : 0;
   for (Value value : saved) {
     if (auto argument = dyn_cast<BlockArgument>(value))
       inputs.push_back(layer.getInputs()[argument.getArgNumber()]);
