@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "frontends/tools/reckon-show-timetable.h"
 #include "frontends/tools/reckon-show-views.h"
 
 #include <nlohmann/json.hpp>
@@ -21,81 +22,6 @@ using namespace reckon::plan;
 using namespace reckon::show;
 
 namespace {
-
-/// One forward or backward of a stage.
-struct Cell {
-  std::string label;
-  char pass = 'F';
-  uint32_t microbatch = 0;
-  int start = 0;
-  int length() const { return pass == 'F' ? 1 : 2; }
-};
-
-using Row = std::vector<Cell>;
-
-/// Forward and backward runs of a stage's step, in list order: labels are
-/// stage, pass, micro-batch.
-Row computeRow(const StagePlanT &stage) {
-  Row row;
-  for (const auto &list : stage.lists) {
-    if (list->name != "step")
-      continue;
-    for (const auto &action : list->actions) {
-      if (action->kind != ActionKind::run || action->units.empty())
-        continue;
-      bool backward = action->label.find('B') != std::string::npos;
-      row.push_back({action->label, backward ? 'B' : 'F',
-                     action->units.front().microbatch()});
-    }
-  }
-  return row;
-}
-
-/// Starts every run as soon as its stage is free and its input has arrived;
-/// messages take no time.
-Status timetable(std::vector<Row> &rows) {
-  std::map<std::tuple<size_t, char, uint32_t>, int> done;
-  std::vector<size_t> next(rows.size(), 0);
-  std::vector<int> clock(rows.size(), 0);
-  bool progress = true;
-  while (progress) {
-    progress = false;
-    for (size_t stage = 0; stage < rows.size(); ++stage)
-      while (next[stage] < rows[stage].size()) {
-        Cell &cell = rows[stage][next[stage]];
-        bool forward = cell.pass == 'F';
-        int ready = clock[stage];
-        bool isEdge = forward ? stage == 0 : stage + 1 == rows.size();
-        if (!isEdge) {
-          auto it = done.find(
-              {forward ? stage - 1 : stage + 1, cell.pass, cell.microbatch});
-          if (it == done.end())
-            break;
-          ready = std::max(ready, it->second);
-        }
-        cell.start = ready;
-        clock[stage] = ready + cell.length();
-        done[{stage, cell.pass, cell.microbatch}] = clock[stage];
-        ++next[stage];
-        progress = true;
-      }
-  }
-  for (size_t stage = 0; stage < rows.size(); ++stage)
-    if (next[stage] < rows[stage].size())
-      return makeError(ExitCode::Corrupt,
-                       "the action lists of this plan never end: stage " +
-                           std::to_string(stage) + " waits for the input of " +
-                           rows[stage][next[stage]].label);
-  return Status();
-}
-
-int makespan(const std::vector<Row> &rows) {
-  int end = 0;
-  for (const Row &row : rows)
-    for (const Cell &cell : row)
-      end = std::max(end, cell.start + cell.length());
-  return end;
-}
 
 /// One column a unit of time; a backward fills its first of two.
 std::string csv(const std::vector<Row> &rows) {

@@ -21,7 +21,7 @@ struct LoadedPlan {
   std::vector<std::unique_ptr<plan::StagePlanT>> stages;
 };
 
-enum class Format { Text, Csv, Json };
+enum class Format { Text, Csv, Json, Svg };
 
 /// Model, layout, streams and sizes at a glance.
 std::string summary(const LoadedPlan &plan, Format format);
@@ -41,6 +41,11 @@ std::string communication(const LoadedPlan &plan, Format format);
 /// When each stage runs which micro-batch, with F = 1 and B = 2 units of time
 /// and messages that take none. Needs the files of all stages.
 Result<std::string> schedule(const LoadedPlan &plan, Format format);
+
+/// Bytes in use over the time of one step: a sample per change, or a picture.
+/// Needs the files of all stages; shows `onlyStage` alone if it is given.
+Result<std::string> timeline(const LoadedPlan &plan, Format format,
+                             std::optional<unsigned> onlyStage);
 
 /// 1536 -> "1.50 KiB".
 std::string humanBytes(uint64_t bytes);

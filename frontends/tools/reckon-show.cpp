@@ -41,19 +41,28 @@ Result<Format> parseFormat(const std::string &what, const std::string &format) {
   if (format == "json")
     return Format::Json;
   if (format == "csv") {
-    if (what == "schedule" || what == "memory" || what == "comm")
+    if (what == "schedule" || what == "memory" || what == "timeline" ||
+        what == "comm")
       return Format::Csv;
     return makeError(ExitCode::BadSpec,
-                     "--format csv is for --what schedule, memory or comm, "
+                     "--format csv is for --what schedule, memory, timeline or "
+                     "comm, "
                      "got --what " +
                          what + "; use text or json");
   }
-  if (format == "perfetto" || format == "svg")
+  if (format == "svg") {
+    if (what == "memory" || what == "timeline")
+      return Format::Svg;
+    return makeError(ExitCode::BadSpec,
+                     "--format svg is for --what memory, got --what " + what +
+                         "; use text or json");
+  }
+  if (format == "perfetto")
     return makeError(ExitCode::BadSpec, "--format " + format +
                                             " is not supported by this "
                                             "version; use text, csv or json");
   return makeError(ExitCode::BadSpec,
-                   "expected --format text, csv or json, got " + format);
+                   "expected --format text, csv, json or svg, got " + format);
 }
 
 Result<LoadedPlan> load(const Arguments &arguments, int64_t onlyStage) {
@@ -106,10 +115,15 @@ Result<std::string> render(const Arguments &arguments) {
     stage = coord->pp;
   }
   // A timetable needs every stage.
-  bool all = arguments.what == "schedule";
+  bool drawn = *format == Format::Svg || arguments.what == "timeline";
+  bool all = arguments.what == "schedule" || drawn;
   auto loaded = load(arguments, all ? -1 : stage);
   if (!loaded)
     return loaded.error();
+  if (drawn)
+    return timeline(*loaded, *format,
+                    stage < 0 ? std::nullopt
+                              : std::optional(static_cast<unsigned>(stage)));
   if (arguments.what == "summary")
     return summary(*loaded, *format);
   if (arguments.what == "program")
@@ -121,8 +135,8 @@ Result<std::string> render(const Arguments &arguments) {
   if (arguments.what == "schedule")
     return schedule(*loaded, *format);
   return makeError(ExitCode::BadSpec,
-                   "expected --what summary, program, memory, schedule or "
-                   "comm, got " +
+                   "expected --what summary, program, memory, timeline, "
+                   "schedule or comm, got " +
                        arguments.what);
 }
 
@@ -138,8 +152,9 @@ int reckon::showMain(int argc, char **argv) {
                  "this rank's stage, with its offsets")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--what", arguments.what,
-                 "summary, program, memory, schedule or comm");
-  app.add_option("--format", arguments.format, "text, csv or json");
+                 "summary, program, memory, timeline, schedule or comm");
+  app.add_option("--format", arguments.format,
+                 "text, csv, json or svg (memory over time)");
   if (int code = parseArguments(app, argc, argv); code >= 0)
     return code;
   Result<std::string> text = render(arguments);
