@@ -19,7 +19,7 @@ namespace {
 
 template <typename OpT> void elide(OpT op) {
   EventGraph graph = readEvents(op);
-  if (graph.reduce() > 0)
+  if (graph.exact && graph.reduce() > 0)
     writeEvents(op, graph);
 }
 

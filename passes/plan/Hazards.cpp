@@ -175,9 +175,11 @@ EventGraph reckon::planir::readEvents(FragmentOp fragment) {
   };
   for (Operation &op : *fragment.getBody()) {
     if (auto record = dyn_cast<RecordOp>(op)) {
-      auto it = latest.find(record.getStreamAttr().getAttr());
+      StringAttr stream = record.getStreamAttr().getAttr();
+      auto it = latest.find(stream);
       if (it != latest.end())
         recorded[record.getEvent()] = it->second;
+      graph.exact &= it != latest.end() && pending[stream].empty();
     } else if (auto wait = dyn_cast<WaitOp>(op)) {
       auto it = recorded.find(wait.getEvent());
       if (it != recorded.end())

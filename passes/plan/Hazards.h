@@ -45,6 +45,9 @@ struct EventGraph {
   llvm::SmallVector<mlir::StringAttr> streams; ///< of each piece of work
   std::vector<std::vector<unsigned>> waits;
   bool repeats = false;
+  /// False when the IR has an event that the graph cannot say: recorded on a
+  /// stream between a wait and the work that it delays.
+  bool exact = true;
 
   /// Drops every wait that the others imply. Returns how many.
   unsigned reduce();
