@@ -6,6 +6,7 @@
 
 #include "passes/Pipelines.h"
 
+#include "mlir/IR/Dialect.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 
 int main(int argc, char **argv) {
