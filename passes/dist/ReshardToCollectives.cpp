@@ -144,6 +144,10 @@ class ReshardToCollectivesPass
           ReshardToCollectivesPass> {
   void runOnOperation() override {
     MeshOp mesh = meshOf(getOperation());
+    if (!mesh) {
+      getOperation().emitOpError("has no dist.mesh; run dist-apply-spec first");
+      return signalPassFailure();
+    }
     llvm::SmallVector<ReshardOp> reshards;
     getOperation().walk([&](ReshardOp op) { reshards.push_back(op); });
     for (ReshardOp op : reshards)
