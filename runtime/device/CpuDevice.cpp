@@ -73,7 +73,7 @@ class CpuDevice final : public Device {
 public:
   CpuDevice(Isa isa, int threads)
       : threads_(threads), rows_(*rowKernels(isa)),
-        matmuls_(MatmulCache::create(workspace_, isa)),
+        matmuls_(MatmulCache::create(workspace_, isa, Parallel(threads))),
         context_{rows_, Parallel(threads), workspace_, *matmuls_} {}
   ~CpuDevice() override { freeArena(); }
 
@@ -112,7 +112,9 @@ public:
     return function(context_, call);
   }
 
-  int64_t workspaceBytes() const override { return workspace_.bytes(); }
+  int64_t workspaceBytes() const override {
+    return workspace_.bytes() + matmuls_->blockBytes();
+  }
 
 private:
   int threads_;

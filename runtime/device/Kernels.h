@@ -6,10 +6,15 @@
 //
 // A plan names a kernel, its operands and its constants; every device runs it
 // under the conventions below. Operands are row-major and dense. T is the
-// number of local tokens (rows), T = b * S with b sequences of S tokens. All
-// floating operands are f32 unless a line says otherwise. ACC is 0 to
-// overwrite the result and 1 to add to it. "in place" means that the first
+// number of local tokens (rows), T = b * S with b sequences of S tokens. ACC is
+// 0 to overwrite the result and 1 to add to it. "in place" means that the first
 // output may be the first input (or the operand named).
+//
+// Activations and parameters are all f32 or all bf16 in one call. Weight
+// gradients (gw), the rotary table, statistics (lse, delta, max, sums) and the
+// optimizer's operands are f32 always, blocks are f64. Arithmetic and sums are
+// f32 or wider whatever the type of the operands, and a bf16 result is rounded
+// once, to nearest even.
 //
 //   kernel                inputs -> outputs; args; floats
 //   fill_zero             -> x (any dtype)

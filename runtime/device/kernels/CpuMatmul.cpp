@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/device/kernels/CpuMatmul.h"
+#include "runtime/device/kernels/BlockedMatmul.h"
 
 #include <map>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -36,14 +37,17 @@ public:
              const dnnl::stream &stream, Workspace &workspace)
       : shape_(shape), stream_(stream), workspace_(workspace) {
     using namespace dnnl;
-    auto layout = [](int64_t rows, int64_t columns, bool transposed) {
-      return memory::desc({rows, columns}, memory::data_type::f32,
+    auto layout = [](int64_t rows, int64_t columns, DType dtype,
+                     bool transposed) {
+      return memory::desc({rows, columns},
+                          dtype == DType::BF16 ? memory::data_type::bf16
+                                               : memory::data_type::f32,
                           transposed ? memory::dims{1, rows}
                                      : memory::dims{columns, 1});
     };
-    memory::desc a = layout(shape.m, shape.k, shape.transposeA);
-    memory::desc b = layout(shape.k, shape.n, shape.transposeB);
-    memory::desc c = layout(shape.m, shape.n, false);
+    memory::desc a = layout(shape.m, shape.k, shape.from, shape.transposeA);
+    memory::desc b = layout(shape.k, shape.n, shape.from, shape.transposeB);
+    memory::desc c = layout(shape.m, shape.n, shape.to, false);
     primitive_attr attributes;
     attributes.set_scratchpad_mode(scratchpad_mode::user);
     if (shape.accumulate) {
@@ -67,7 +71,7 @@ public:
     arguments_[3] = {DNNL_ARG_SCRATCHPAD, scratch_.get()};
   }
 
-  Status run(const float *a, const float *b, float *c) override {
+  Status run(const void *a, const void *b, void *c) override {
     auto bind = [](dnnl::memory &memory, const void *data) {
       return dnnl_memory_set_data_handle(memory.get(),
                                          const_cast<void *>(data));
@@ -101,14 +105,21 @@ private:
 
 class DnnlCache final : public MatmulCache {
 public:
-  explicit DnnlCache(Workspace &workspace)
+  DnnlCache(Workspace &workspace, Isa isa, Parallel parallel)
       : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_),
-        workspace_(workspace) {}
+        workspace_(workspace), nativeBf16_(hasBf16(isa)),
+        blocked_{*this, blocks_, *rowKernels(isa), parallel} {}
 
   Result<Matmul *> get(const MatmulShape &shape) override {
     auto found = products_.find(shape);
     if (found != products_.end())
       return found->second.get();
+    if (shape.from == DType::BF16 && !nativeBf16_) {
+      auto made = makeBlockedMatmul(shape, blocked_);
+      if (!made)
+        return made.error();
+      return (products_[shape] = std::move(*made)).get();
+    }
     try {
       auto made =
           std::make_unique<DnnlMatmul>(shape, engine_, stream_, workspace_);
@@ -120,17 +131,29 @@ public:
     }
   }
 
+  int64_t blockBytes() const override { return blocks_.bytes(); }
+
 private:
+  /// oneDNN's own view counts: an earlier cache may have limited it.
+  static bool hasBf16(Isa isa) {
+    int has = dnnl_get_effective_cpu_isa(); // a set of bits
+    int needs = dnnl_cpu_isa_avx512_core_bf16;
+    return isa == Isa::Avx512 && (has & needs) == needs;
+  }
+
   dnnl::engine engine_;
   dnnl::stream stream_;
   Workspace &workspace_;
+  Workspace blocks_;
+  bool nativeBf16_;
+  BlockedContext blocked_;
   std::map<MatmulShape, std::unique_ptr<Matmul>> products_;
 };
 
 } // namespace
 
-std::unique_ptr<MatmulCache> MatmulCache::create(Workspace &workspace,
-                                                 Isa isa) {
+std::unique_ptr<MatmulCache> MatmulCache::create(Workspace &workspace, Isa isa,
+                                                 Parallel parallel) {
   // Fails without effect once oneDNN has looked at the processor.
   switch (isa) {
   case Isa::Baseline:
@@ -142,7 +165,7 @@ std::unique_ptr<MatmulCache> MatmulCache::create(Workspace &workspace,
   case Isa::Avx512:
     break;
   }
-  return std::make_unique<DnnlCache>(workspace);
+  return std::make_unique<DnnlCache>(workspace, isa, parallel);
 }
 
 } // namespace reckon::device

@@ -7,6 +7,8 @@
 #define RECKON_RUNTIME_DEVICE_KERNELS_CPUMATMUL_H
 
 #include "runtime/base/Status.h"
+#include "runtime/device/Kernels.h"
+#include "runtime/device/kernels/Parallel.h"
 #include "runtime/device/kernels/RowKernels.h"
 #include "runtime/device/kernels/Workspace.h"
 
@@ -14,10 +16,13 @@
 
 namespace reckon::device {
 
-/// c[m, n] = (or +=) a[m, k] * b[k, n] in f32. A transposed operand lies in
-/// memory as its transpose, row-major.
+/// c[m, n] = (or +=) a[m, k] * b[k, n], summed in f32. A transposed operand
+/// lies in memory as its transpose, row-major. a and b are stored as `from`, c
+/// as `to`: f32 and f32, bf16 and bf16, or bf16 and f32; a bf16 result is
+/// rounded once.
 struct MatmulShape {
   int64_t m = 0, n = 0, k = 0;
+  DType from = DType::F32, to = DType::F32;
   bool transposeA = false, transposeB = false, accumulate = false;
   auto operator<=>(const MatmulShape &) const = default;
 };
@@ -26,7 +31,7 @@ struct MatmulShape {
 class Matmul {
 public:
   virtual ~Matmul() = default;
-  virtual Status run(const float *a, const float *b, float *c) = 0;
+  virtual Status run(const void *a, const void *b, void *c) = 0;
 };
 
 /// Makes products and keeps one for each shape.
@@ -34,11 +39,18 @@ class MatmulCache {
 public:
   /// Limits oneDNN to `isa` too, so that a variant means the same everywhere.
   /// Only the first cache of a process can do so; later ones keep its limit.
-  static std::unique_ptr<MatmulCache> create(Workspace &workspace, Isa isa);
+  ///
+  /// bf16 products are oneDNN's where the processor has them (AVX512_BF16) and
+  /// `isa` allows them; elsewhere their operands are widened block by block and
+  /// multiplied in f32, which rounds the same.
+  static std::unique_ptr<MatmulCache> create(Workspace &workspace, Isa isa,
+                                             Parallel parallel);
   virtual ~MatmulCache() = default;
   /// The product of this shape; lives as long as the cache. The number of
   /// threads is that of the first request.
   virtual Result<Matmul *> get(const MatmulShape &shape) = 0;
+  /// Bytes that widened blocks take beside the workspace.
+  virtual int64_t blockBytes() const = 0;
 };
 
 } // namespace reckon::device

@@ -68,17 +68,19 @@ void CallCheck::operand(const Operand &operand, const char *name,
                         int64_t elements, DType dtype) {
   if (error_)
     return;
-  if (operand.dtype != dtype && operand.dtype == DType::BF16) {
-    error_ = makeError(ExitCode::Environment,
-                       "running bf16 plans is not supported by this version; "
-                       "set training.precision: fp32");
-    return;
-  }
   require(operand.dtype == dtype && operand.elements == elements,
           std::string(name) + " of " + std::to_string(elements) + " " +
               std::string(dtypeName(dtype)) + " elements",
           std::to_string(operand.elements) + " " +
               std::string(dtypeName(operand.dtype)));
+}
+
+DType CallCheck::storage(int index, const char *name) {
+  DType dtype = call_.inputs[index].dtype;
+  require(dtype == DType::F32 || dtype == DType::BF16,
+          std::string(name) + " of f32 or bf16 elements",
+          std::string(dtypeName(dtype)));
+  return dtype;
 }
 
 void CallCheck::input(int index, const char *name, int64_t elements,

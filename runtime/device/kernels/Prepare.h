@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 namespace reckon::device {
 
@@ -44,6 +45,9 @@ public:
   bool flag(int index, const char *name);
   /// How often `each` elements fit into the operand; they must fit evenly.
   int64_t rowsOfInput(int index, const char *name, int64_t each);
+  /// The type in which activations and parameters are stored: that of an
+  /// input, f32 or bf16.
+  DType storage(int index, const char *name);
   void input(int index, const char *name, int64_t elements,
              DType dtype = DType::F32);
   void output(int index, const char *name, int64_t elements,
@@ -84,6 +88,20 @@ Prepared makePrepared(const KernelCall &call, Body body) {
       call.inputs.size() + call.outputs.size(), std::move(body)));
 }
 
+/// Calls body with a value of the storage type: float, or Bf16.
+template <typename Body> Prepared withStorage(DType dtype, Body body) {
+  return dtype == DType::BF16 ? body(Bf16{}) : body(float{});
+}
+/// The kernels for operands stored as T.
+template <typename T>
+const StorageKernels<T> &kernelsOf(const RowKernels &rows) {
+  if constexpr (std::is_same_v<T, Bf16>)
+    return rows.bf16;
+  else
+    return rows.f32;
+}
+
+template <typename T> T *as(void *p) { return static_cast<T *>(p); }
 inline float *floats(void *p) { return static_cast<float *>(p); }
 inline double *doubles(void *p) { return static_cast<double *>(p); }
 inline const int32_t *tokens(void *p) { return static_cast<int32_t *>(p); }

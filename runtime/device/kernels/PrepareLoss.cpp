@@ -36,17 +36,21 @@ Prepared prepareCrossEntropyMax(const CpuContext &ctx, const KernelCall &call) {
     return check.error();
   Columns c = columns(check, false);
   int64_t rows = check.rowsOfInput(0, "logits", c.v);
-  check.input(0, "logits", rows * c.v);
+  DType dtype = check.storage(0, "logits");
+  check.input(0, "logits", rows * c.v, dtype);
   check.output(0, "max", rows);
   if (!check.ok())
     return check.error();
-  auto kernel = ctx.rows.rowMax;
-  return makePrepared(call, [=, parallel = ctx.parallel](void *const *p) {
-    parallel.ranges(rows, 4 * c.v, [=](int64_t begin, int64_t end) {
-      kernel(floats(p[0]) + begin * c.v, floats(p[1]) + begin, end - begin, c.v,
-             c.valid);
+  return withStorage(dtype, [&](auto stored) -> Prepared {
+    using T = decltype(stored);
+    auto kernel = kernelsOf<T>(ctx.rows).rowMax;
+    return makePrepared(call, [=, parallel = ctx.parallel](void *const *p) {
+      parallel.ranges(rows, 4 * c.v, [=](int64_t begin, int64_t end) {
+        kernel(as<T>(p[0]) + begin * c.v, floats(p[1]) + begin, end - begin,
+               c.v, c.valid);
+      });
+      return Status::success();
     });
-    return Status::success();
   });
 }
 
@@ -56,20 +60,25 @@ Prepared prepareCrossEntropySum(const CpuContext &ctx, const KernelCall &call) {
     return check.error();
   Columns c = columns(check, true);
   int64_t rows = check.rowsOfInput(0, "logits", c.v);
-  check.input(0, "logits", rows * c.v);
+  DType dtype = check.storage(0, "logits");
+  check.input(0, "logits", rows * c.v, dtype);
   check.input(1, "targets", rows, DType::I32);
   check.input(2, "max", rows);
   check.output(0, "sums", 2 * rows);
   if (!check.ok())
     return check.error();
-  auto kernel = ctx.rows.rowSums;
-  return makePrepared(call, [=, parallel = ctx.parallel](void *const *p) {
-    parallel.ranges(rows, 16 * c.v, [=](int64_t begin, int64_t end) {
-      kernel(floats(p[0]) + begin * c.v, tokens(p[1]) + begin,
-             floats(p[2]) + begin, floats(p[3]) + begin,
-             floats(p[3]) + rows + begin, end - begin, c.v, c.valid, c.offset);
+  return withStorage(dtype, [&](auto stored) -> Prepared {
+    using T = decltype(stored);
+    auto kernel = kernelsOf<T>(ctx.rows).rowSums;
+    return makePrepared(call, [=, parallel = ctx.parallel](void *const *p) {
+      parallel.ranges(rows, 16 * c.v, [=](int64_t begin, int64_t end) {
+        kernel(as<T>(p[0]) + begin * c.v, tokens(p[1]) + begin,
+               floats(p[2]) + begin, floats(p[3]) + begin,
+               floats(p[3]) + rows + begin, end - begin, c.v, c.valid,
+               c.offset);
+      });
+      return Status::success();
     });
-    return Status::success();
   });
 }
 
@@ -110,21 +119,25 @@ Prepared prepareCrossEntropyGrad(const CpuContext &ctx,
     return check.error();
   Columns c = columns(check, true);
   int64_t rows = check.rowsOfInput(0, "logits", c.v);
-  check.input(0, "logits", rows * c.v);
+  DType dtype = check.storage(0, "logits");
+  check.input(0, "logits", rows * c.v, dtype);
   check.input(1, "targets", rows, DType::I32);
   check.input(2, "lse", rows);
-  check.output(0, "dlogits", rows * c.v);
+  check.output(0, "dlogits", rows * c.v, dtype);
   if (!check.ok())
     return check.error();
-  auto kernel = ctx.rows.crossEntropyGrad;
-  float scale = static_cast<float>(call.floats[0]);
-  return makePrepared(call, [=, parallel = ctx.parallel](void *const *p) {
-    parallel.ranges(rows, 16 * c.v, [=](int64_t begin, int64_t end) {
-      kernel(floats(p[0]) + begin * c.v, tokens(p[1]) + begin,
-             floats(p[2]) + begin, floats(p[3]) + begin * c.v, end - begin, c.v,
-             c.valid, c.offset, scale);
+  return withStorage(dtype, [&](auto stored) -> Prepared {
+    using T = decltype(stored);
+    auto kernel = kernelsOf<T>(ctx.rows).crossEntropyGrad;
+    float scale = static_cast<float>(call.floats[0]);
+    return makePrepared(call, [=, parallel = ctx.parallel](void *const *p) {
+      parallel.ranges(rows, 16 * c.v, [=](int64_t begin, int64_t end) {
+        kernel(as<T>(p[0]) + begin * c.v, tokens(p[1]) + begin,
+               floats(p[2]) + begin, as<T>(p[3]) + begin * c.v, end - begin,
+               c.v, c.valid, c.offset, scale);
+      });
+      return Status::success();
     });
-    return Status::success();
   });
 }
 
@@ -208,7 +221,7 @@ Prepared prepareAdamw(const CpuContext &ctx, const KernelCall &call) {
     step.main = floats(p[3]);
     step.m = floats(p[4]);
     step.v = floats(p[5]);
-    step.param = cast ? static_cast<uint16_t *>(p[6]) : nullptr;
+    step.param = cast ? as<Bf16>(p[6]) : nullptr;
     step.factor = static_cast<float>(doubles(p[1])[MetricClipFactor]);
     step.beta1 = static_cast<float>(beta1);
     step.oneMinusBeta1 = static_cast<float>(1.0 - beta1);

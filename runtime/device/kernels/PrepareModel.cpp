@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/kernels/Prepare.h"
 
+#include <cstring>
+
 namespace reckon::device {
 
 namespace {
@@ -16,10 +18,10 @@ Prepared prepareProduct(const CpuContext &ctx, const KernelCall &call,
   if (shape.m == 0 || shape.n == 0)
     return makePrepared(call, [](void *const *) { return Status::success(); });
   if (shape.k == 0) {
-    int64_t n = shape.accumulate ? 0 : shape.m * shape.n;
+    int64_t bytes =
+        shape.accumulate ? 0 : shape.m * shape.n * dtypeBytes(shape.to);
     return makePrepared(call, [=](void *const *p) {
-      for (int64_t i = 0; i < n; ++i)
-        floats(p[2])[i] = 0.0f;
+      std::memset(p[2], 0, static_cast<size_t>(bytes));
       return Status::success();
     });
   }
@@ -27,7 +29,7 @@ Prepared prepareProduct(const CpuContext &ctx, const KernelCall &call,
   if (!matmul)
     return matmul.error();
   return makePrepared(call, [=, product = *matmul](void *const *p) {
-    return product->run(floats(p[0]), floats(p[1]), floats(p[2]));
+    return product->run(p[0], p[1], p[2]);
   });
 }
 
@@ -41,9 +43,10 @@ AttentionSizes attentionSizes(CallCheck &check) {
 }
 
 /// Reserves scratch for every thread; returns the floats of one.
+template <typename T>
 int64_t threadScratch(const CpuContext &ctx, const AttentionSizes &sizes,
                       bool backward) {
-  int64_t each = ctx.rows.attentionScratch(sizes, backward);
+  int64_t each = kernelsOf<T>(ctx.rows).attentionScratch(sizes, backward);
   ctx.workspace.reserve(each * ctx.parallel.threads() *
                         static_cast<int64_t>(sizeof(float)));
   return each;
@@ -57,13 +60,19 @@ Prepared prepareLinear(const CpuContext &ctx, const KernelCall &call) {
     return check.error();
   int64_t n = check.arg(0, "N"), k = check.arg(1, "K");
   int64_t rows = check.rowsOfInput(0, "x", k);
-  check.input(0, "x", rows * k);
-  check.input(1, "w", n * k);
-  check.output(0, "y", rows * n);
+  DType dtype = check.storage(0, "x");
+  check.input(0, "x", rows * k, dtype);
+  check.input(1, "w", n * k, dtype);
+  check.output(0, "y", rows * n, dtype);
   if (!check.ok())
     return check.error();
   return prepareProduct(ctx, call,
-                        {.m = rows, .n = n, .k = k, .transposeB = true});
+                        {.m = rows,
+                         .n = n,
+                         .k = k,
+                         .from = dtype,
+                         .to = dtype,
+                         .transposeB = true});
 }
 
 Prepared prepareLinearGradInput(const CpuContext &ctx, const KernelCall &call) {
@@ -72,12 +81,14 @@ Prepared prepareLinearGradInput(const CpuContext &ctx, const KernelCall &call) {
     return check.error();
   int64_t n = check.arg(0, "N"), k = check.arg(1, "K");
   int64_t rows = check.rowsOfInput(0, "dy", n);
-  check.input(0, "dy", rows * n);
-  check.input(1, "w", n * k);
-  check.output(0, "dx", rows * k);
+  DType dtype = check.storage(0, "dy");
+  check.input(0, "dy", rows * n, dtype);
+  check.input(1, "w", n * k, dtype);
+  check.output(0, "dx", rows * k, dtype);
   if (!check.ok())
     return check.error();
-  return prepareProduct(ctx, call, {.m = rows, .n = k, .k = n});
+  return prepareProduct(
+      ctx, call, {.m = rows, .n = k, .k = n, .from = dtype, .to = dtype});
 }
 
 Prepared prepareLinearGradWeight(const CpuContext &ctx,
@@ -88,8 +99,9 @@ Prepared prepareLinearGradWeight(const CpuContext &ctx,
   int64_t n = check.arg(0, "N"), k = check.arg(1, "K");
   bool accumulate = check.flag(2, "ACC");
   int64_t rows = check.rowsOfInput(0, "dy", n);
-  check.input(0, "dy", rows * n);
-  check.input(1, "x", rows * k);
+  DType dtype = check.storage(0, "dy");
+  check.input(0, "dy", rows * n, dtype);
+  check.input(1, "x", rows * k, dtype);
   check.output(0, "gw", n * k);
   if (!check.ok())
     return check.error();
@@ -97,6 +109,7 @@ Prepared prepareLinearGradWeight(const CpuContext &ctx,
                         {.m = n,
                          .n = k,
                          .k = rows,
+                         .from = dtype,
                          .transposeA = true,
                          .accumulate = accumulate});
 }
@@ -110,21 +123,25 @@ Prepared prepareRope(const CpuContext &ctx, const KernelCall &call) {
   float sign = check.flag(3, "inverse") ? -1.0f : 1.0f;
   check.require(d % 2 == 0, "an even D", std::to_string(d));
   int64_t rows = check.rowsOfInput(0, "x", heads * d);
-  check.input(0, "x", rows * heads * d);
+  DType dtype = check.storage(0, "x");
+  check.input(0, "x", rows * heads * d, dtype);
   check.input(1, "table", s * d);
-  check.output(0, "y", rows * heads * d);
+  check.output(0, "y", rows * heads * d, dtype);
   check.require(rows % s == 0,
                 "tokens in whole sequences of " + std::to_string(s),
                 std::to_string(rows));
   if (!check.ok())
     return check.error();
-  auto kernel = ctx.rows.rope;
-  return makePrepared(call, [=, parallel = ctx.parallel](void *const *p) {
-    parallel.ranges(rows, 8 * heads * d, [=](int64_t begin, int64_t end) {
-      kernel(floats(p[0]), floats(p[1]), floats(p[2]), begin, end - begin,
-             heads, d, s, sign);
+  return withStorage(dtype, [&](auto stored) -> Prepared {
+    using T = decltype(stored);
+    auto kernel = kernelsOf<T>(ctx.rows).rope;
+    return makePrepared(call, [=, parallel = ctx.parallel](void *const *p) {
+      parallel.ranges(rows, 8 * heads * d, [=](int64_t begin, int64_t end) {
+        kernel(as<T>(p[0]), floats(p[1]), as<T>(p[2]), begin, end - begin,
+               heads, d, s, sign);
+      });
+      return Status::success();
     });
-    return Status::success();
   });
 }
 
@@ -135,28 +152,32 @@ Prepared prepareAttention(const CpuContext &ctx, const KernelCall &call) {
   AttentionSizes sizes = attentionSizes(check);
   const auto [hq, hkv, d, s] = sizes;
   int64_t batch = check.rowsOfInput(0, "q", s * hq * d);
-  check.input(0, "q", batch * s * hq * d);
-  check.input(1, "k", batch * s * hkv * d);
-  check.input(2, "v", batch * s * hkv * d);
-  check.output(0, "o", batch * s * hq * d);
+  DType dtype = check.storage(0, "q");
+  check.input(0, "q", batch * s * hq * d, dtype);
+  check.input(1, "k", batch * s * hkv * d, dtype);
+  check.input(2, "v", batch * s * hkv * d, dtype);
+  check.output(0, "o", batch * s * hq * d, dtype);
   check.output(1, "lse", batch * hq * s);
   if (!check.ok())
     return check.error();
-  auto kernel = ctx.rows.attentionForward;
-  int64_t scratch = threadScratch(ctx, sizes, false);
-  int64_t blocks = (s + attentionBlock - 1) / attentionBlock;
-  return makePrepared(call, [=, parallel = ctx.parallel,
-                             &workspace = ctx.workspace](void *const *p) {
-    AttentionForward forward{sizes,        floats(p[0]), floats(p[1]),
-                             floats(p[2]), floats(p[3]), floats(p[4])};
-    // Heads vary fastest: neighbouring tasks have equally many key blocks, so
-    // that dealing them out keeps the threads even.
-    parallel.tasks(batch * blocks * sizes.hq, [&](int64_t task, int thread) {
-      int64_t head = task % sizes.hq, rest = task / sizes.hq;
-      kernel(forward, rest / blocks, head, rest % blocks,
-             workspace.floats() + thread * scratch);
+  return withStorage(dtype, [&](auto stored) -> Prepared {
+    using T = decltype(stored);
+    auto kernel = kernelsOf<T>(ctx.rows).attentionForward;
+    int64_t scratch = threadScratch<T>(ctx, sizes, false);
+    int64_t blocks = (s + attentionBlock - 1) / attentionBlock;
+    return makePrepared(call, [=, parallel = ctx.parallel,
+                               &workspace = ctx.workspace](void *const *p) {
+      AttentionForward<T> forward{sizes,       as<T>(p[0]), as<T>(p[1]),
+                                  as<T>(p[2]), as<T>(p[3]), floats(p[4])};
+      // Heads vary fastest: neighbouring tasks have equally many key blocks, so
+      // that dealing them out keeps the threads even.
+      parallel.tasks(batch * blocks * sizes.hq, [&](int64_t task, int thread) {
+        int64_t head = task % sizes.hq, rest = task / sizes.hq;
+        kernel(forward, rest / blocks, head, rest % blocks,
+               workspace.floats() + thread * scratch);
+      });
+      return Status::success();
     });
-    return Status::success();
   });
 }
 
@@ -168,31 +189,35 @@ Prepared prepareAttentionGrad(const CpuContext &ctx, const KernelCall &call) {
   const auto [hq, hkv, d, s] = sizes;
   int64_t batch = check.rowsOfInput(0, "do", s * hq * d);
   int64_t queries = batch * s * hq * d, keys = batch * s * hkv * d;
-  check.input(0, "do", queries);
-  check.input(1, "q", queries);
-  check.input(2, "k", keys);
-  check.input(3, "v", keys);
-  check.input(4, "o", queries);
+  DType dtype = check.storage(0, "do");
+  check.input(0, "do", queries, dtype);
+  check.input(1, "q", queries, dtype);
+  check.input(2, "k", keys, dtype);
+  check.input(3, "v", keys, dtype);
+  check.input(4, "o", queries, dtype);
   check.input(5, "lse", batch * hq * s);
-  check.output(0, "dq", queries);
-  check.output(1, "dk", keys);
-  check.output(2, "dv", keys);
+  check.output(0, "dq", queries, dtype);
+  check.output(1, "dk", keys, dtype);
+  check.output(2, "dv", keys, dtype);
   check.output(3, "delta", batch * hq * s);
   if (!check.ok())
     return check.error();
-  auto kernel = ctx.rows.attentionBackward;
-  int64_t scratch = threadScratch(ctx, sizes, true);
-  return makePrepared(call, [=, parallel = ctx.parallel,
-                             &workspace = ctx.workspace](void *const *p) {
-    AttentionBackward backward{sizes,        floats(p[0]), floats(p[1]),
-                               floats(p[2]), floats(p[3]), floats(p[4]),
-                               floats(p[5]), floats(p[6]), floats(p[7]),
-                               floats(p[8]), floats(p[9])};
-    parallel.tasks(batch * sizes.hkv, [&](int64_t task, int thread) {
-      kernel(backward, task / sizes.hkv, task % sizes.hkv,
-             workspace.floats() + thread * scratch);
+  return withStorage(dtype, [&](auto stored) -> Prepared {
+    using T = decltype(stored);
+    auto kernel = kernelsOf<T>(ctx.rows).attentionBackward;
+    int64_t scratch = threadScratch<T>(ctx, sizes, true);
+    return makePrepared(call, [=, parallel = ctx.parallel,
+                               &workspace = ctx.workspace](void *const *p) {
+      AttentionBackward<T> backward{sizes,        as<T>(p[0]), as<T>(p[1]),
+                                    as<T>(p[2]),  as<T>(p[3]), as<T>(p[4]),
+                                    floats(p[5]), as<T>(p[6]), as<T>(p[7]),
+                                    as<T>(p[8]),  floats(p[9])};
+      parallel.tasks(batch * sizes.hkv, [&](int64_t task, int thread) {
+        kernel(backward, task / sizes.hkv, task % sizes.hkv,
+               workspace.floats() + thread * scratch);
+      });
+      return Status::success();
     });
-    return Status::success();
   });
 }
 

@@ -137,10 +137,47 @@ TEST_P(AllocationTest, HandWrittenKernelsAllocateNothing) {
     EXPECT_EQ(count(call), 0) << kernelSignature(call.kernel)->name;
 }
 
+TEST_P(AllocationTest, NeitherOnBf16Operands) {
+  const int64_t t = 512, h = 256, v = 300, s = 128;
+  Halves x(t * h, 0x3f80), y = x, w(h, 0x3f80), z = x, u = x;
+  Halves logits(t * v), kv(t * 128), dk = kv, dv = kv, weights(v * h);
+  Floats gw(v * h), rows(t), sums(2 * t), table(s * 64), lse(t * 4), delta(lse);
+  Ints tokens = randomTokens(t, v, 6);
+  const Call calls[] = {
+      {Kernel::Add, {x, y}, {y}, {}, {}},
+      {Kernel::Embedding, {tokens, weights}, {y}, {v, h, 0}, {}},
+      {Kernel::EmbeddingGrad, {x, tokens}, {gw}, {v, h, 0, 1}, {}},
+      {Kernel::RmsNorm, {x, w}, {y}, {h}, {1e-5}},
+      {Kernel::RmsNormGradInput, {x, x, w}, {y}, {h}, {1e-5}},
+      {Kernel::Rope, {x, table}, {y}, {4, 64, s, 0}, {}},
+      {Kernel::Attention, {x, kv, kv}, {y, lse}, {4, 2, 64, s}, {}},
+      {Kernel::AttentionGrad,
+       {x, x, kv, kv, y, lse},
+       {z, dk, dv, delta},
+       {4, 2, 64, s},
+       {}},
+      {Kernel::Swiglu, {x, y}, {z}, {h}, {}},
+      {Kernel::SwigluGrad, {x, y, z}, {z, u}, {h}, {}},
+      {Kernel::CrossEntropyMax, {logits}, {rows}, {v, v}, {}},
+      {Kernel::CrossEntropySum, {logits, tokens, rows}, {sums}, {v, v, 0}, {}},
+      {Kernel::CrossEntropyGrad,
+       {logits, tokens, rows},
+       {logits},
+       {v, v, 0},
+       {1.0}},
+  };
+  for (const Call &call : calls)
+    EXPECT_EQ(count(call), 0) << kernelSignature(call.kernel)->name;
+}
+
 TEST_P(AllocationTest, WhatOneDnnAllocates) {
   const int64_t t = 256, n = 128, k = 192;
   Floats x = random(t * k, 1), w = random(n * k, 2), y = random(t * n, 3);
+  Halves x2(t * k), w2(n * k), y2(t * n);
   const Call calls[] = {
+      {Kernel::Linear, {x2, w2}, {y2}, {n, k}, {}},
+      {Kernel::LinearGradInput, {y2, w2}, {x2}, {n, k}, {}},
+      {Kernel::LinearGradWeight, {y2, x2}, {w}, {n, k, 1}, {}},
       {Kernel::Linear, {x, w}, {y}, {n, k}, {}},
       {Kernel::LinearGradInput, {y, w}, {x}, {n, k}, {}},
       {Kernel::LinearGradWeight, {y, x}, {w}, {n, k, 1}, {}},

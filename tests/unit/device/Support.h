@@ -20,6 +20,7 @@ namespace reckon::device::test {
 using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
 using Ints = std::vector<int32_t>;
+using Halves = std::vector<uint16_t>; // bf16
 
 inline Floats random(int64_t n, uint32_t seed, double scale = 1.0) {
   std::mt19937 engine(seed);
@@ -53,7 +54,7 @@ struct Bound {
       : operand{DType::F64, static_cast<int64_t>(v.size())}, data(v.data()) {}
   Bound(Ints &v)
       : operand{DType::I32, static_cast<int64_t>(v.size())}, data(v.data()) {}
-  Bound(std::vector<uint16_t> &v)
+  Bound(Halves &v)
       : operand{DType::BF16, static_cast<int64_t>(v.size())}, data(v.data()) {}
 };
 

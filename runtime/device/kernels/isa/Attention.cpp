@@ -18,6 +18,9 @@
 //   dK += dS^T Q     dQ += dS K
 // The order of all sums is fixed.
 //
+// Operands stored as bf16 are widened block by block; dK and dV are summed in
+// f32 for the whole key head and rounded at its end. P and dS stay f32.
+//
 //===----------------------------------------------------------------------===//
 #include "runtime/device/kernels/isa/Gemm.h"
 #include "runtime/device/kernels/isa/Rows.h"
@@ -37,7 +40,8 @@ float scaleOf(const AttentionSizes &sizes) {
 }
 
 /// to[d, lanes] = from[count, d] transposed; lanes past count are zero.
-void packTransposed(const float *from, int64_t ld, int64_t count, int64_t d,
+template <typename T>
+void packTransposed(const T *from, int64_t ld, int64_t count, int64_t d,
                     float *to) {
   transpose(from, ld, count, d, to, B);
   int64_t lanes = padded(count);
@@ -75,30 +79,70 @@ void mask(float *scores, const Part &part) {
       scores[k * B + q] = -__builtin_inff();
 }
 
-} // namespace
+/// Rows of f32 with their distance.
+template <typename P> struct Rows {
+  P *at;
+  int64_t ld;
+};
 
-int64_t attentionScratch(const AttentionSizes &sizes, bool backward) {
-  return backward ? 3 * sizes.d * B + 2 * B * B + 2 * B
-                  : 2 * sizes.d * B + B * B + 2 * B;
+/// rows x d of `from` as f32: where they are, or in `room`.
+RECKON_INLINE Rows<const float> widened(const float *from, int64_t ld, int64_t,
+                                        int64_t, float *) {
+  return {from, ld};
+}
+RECKON_INLINE Rows<const float> widened(const Bf16 *from, int64_t ld,
+                                        int64_t rows, int64_t d, float *room) {
+  for (int64_t r = 0; r < rows; ++r)
+    widen(from + r * ld, room + r * d, d);
+  return {room, d};
 }
 
-void attentionForward(const AttentionForward &call, int64_t sequence,
-                      int64_t head, int64_t block, float *scratch) {
+/// Where rows of a result are summed in f32: in place, or in `room`.
+RECKON_INLINE Rows<float> sums(float *to, int64_t ld, int64_t, float *) {
+  return {to, ld};
+}
+RECKON_INLINE Rows<float> sums(Bf16 *, int64_t, int64_t d, float *room) {
+  return {room, d};
+}
+RECKON_INLINE void finish(Rows<float>, int64_t, int64_t, float *, int64_t) {}
+RECKON_INLINE void finish(Rows<float> sums, int64_t rows, int64_t d, Bf16 *to,
+                          int64_t ld) {
+  for (int64_t r = 0; r < rows; ++r)
+    narrow(sums.at + r * sums.ld, to + r * ld, d);
+}
+
+template <typename T> constexpr bool isWide = sizeof(T) == sizeof(float);
+
+} // namespace
+
+template <typename T>
+int64_t Attention<T>::scratch(const AttentionSizes &sizes, bool backward) {
+  const auto [hq, hkv, d, s] = sizes;
+  if (backward)
+    return 3 * d * B + 2 * B * B + 2 * B +
+           (isWide<T> ? 0 : 4 * B * d + 2 * s * d);
+  return 2 * d * B + B * B + 2 * B + (isWide<T> ? 0 : 2 * B * d);
+}
+
+template <typename T>
+void Attention<T>::forward(const AttentionForward<T> &call, int64_t sequence,
+                           int64_t head, int64_t block, float *scratch) {
   const auto [hq, hkv, d, s] = call.sizes;
   const int64_t ldq = hq * d, ldk = hkv * d;
   const int64_t kvHead = head / (hq / hkv);
   const int64_t first = block * B, count = smaller(B, s - first);
   const int64_t lanes = padded(count);
   const float scale = scaleOf(call.sizes);
-  const float *q = call.q + (sequence * s + first) * ldq + head * d;
-  const float *keys = call.k + sequence * s * ldk + kvHead * d;
-  const float *values = call.v + sequence * s * ldk + kvHead * d;
+  const T *q = call.q + (sequence * s + first) * ldq + head * d;
+  const T *keys = call.k + sequence * s * ldk + kvHead * d;
+  const T *values = call.v + sequence * s * ldk + kvHead * d;
 
   float *qt = scratch;     // [d, B]
   float *ot = qt + d * B;  // [d, B]
   float *st = ot + d * B;  // [B, B], key by query
   float *top = st + B * B; // running maximum of the scaled scores
   float *total = top + B;  // running sum of exponentials
+  float *roomK = total + B, *roomV = roomK + B * d; // bf16 only
   packTransposed(q, ldq, count, d, qt);
   for (int64_t i = 0; i < lanes; i += W) {
     store(top + i, splat(-__builtin_inff()));
@@ -106,10 +150,12 @@ void attentionForward(const AttentionForward &call, int64_t sequence,
   }
 
   for (int64_t start = 0; start < first + count; start += B) {
-    const float *k = keys + start * ldk, *v = values + start * ldk;
     const bool diagonal = start == first;
-    forParts(diagonal, count, smaller(B, s - start), [=](const Part &part) {
-      gemm<Left::Rows>(part.keys, part.lanes, d, k, ldk, qt + part.first, B,
+    const int64_t numKeys = smaller(B, s - start);
+    const auto k = widened(keys + start * ldk, ldk, numKeys, d, roomK);
+    const auto v = widened(values + start * ldk, ldk, numKeys, d, roomV);
+    forParts(diagonal, count, numKeys, [=](const Part &part) {
+      gemm<Left::Rows>(part.keys, part.lanes, d, k.at, k.ld, qt + part.first, B,
                        st + part.first, B, false);
       if (diagonal)
         mask(st, part);
@@ -132,8 +178,8 @@ void attentionForward(const AttentionForward &call, int64_t sequence,
           for (int64_t j = 0; j < d; ++j)
             store(ot + j * B + i, load(ot + j * B + i) * keep);
       }
-      gemm<Left::Columns>(d, part.lanes, part.keys, v, ldk, st + part.first, B,
-                          ot + part.first, B, start > 0);
+      gemm<Left::Columns>(d, part.lanes, part.keys, v.at, v.ld, st + part.first,
+                          B, ot + part.first, B, start > 0);
     });
   }
 
@@ -150,14 +196,14 @@ void attentionForward(const AttentionForward &call, int64_t sequence,
     lse[i] = top[i];
 }
 
-void attentionBackward(const AttentionBackward &call, int64_t sequence,
-                       int64_t kvHead, float *scratch) {
+template <typename T>
+void Attention<T>::backward(const AttentionBackward<T> &call, int64_t sequence,
+                            int64_t kvHead, float *scratch) {
   const auto [hq, hkv, d, s] = call.sizes;
   const int64_t ldq = hq * d, ldk = hkv * d, group = hq / hkv;
   const float scale = scaleOf(call.sizes);
   const int64_t kvBase = sequence * s * ldk + kvHead * d;
-  const float *keys = call.k + kvBase, *values = call.v + kvBase;
-  float *dKeys = call.dk + kvBase, *dValues = call.dv + kvBase;
+  const T *keys = call.k + kvBase, *values = call.v + kvBase;
 
   float *qt = scratch;      // [d, B]
   float *dot = qt + d * B;  // [d, B], dO transposed
@@ -166,20 +212,27 @@ void attentionBackward(const AttentionBackward &call, int64_t sequence,
   float *dst = pt + B * B;  // [B, B]: dP, then dS
   float *lseLanes = dst + B * B;
   float *deltaLanes = lseLanes + B;
+  // The rest is for bf16 only.
+  float *roomQ = deltaLanes + B, *roomO = roomQ + B * d;   // [B, d]
+  float *roomK = roomO + B * d, *roomV = roomK + B * d;    // [B, d]
+  float *roomDk = roomV + B * d, *roomDv = roomDk + s * d; // [s, d]
 
+  const Rows<float> dKeys = sums(call.dk + kvBase, ldk, d, roomDk);
+  const Rows<float> dValues = sums(call.dv + kvBase, ldk, d, roomDv);
   for (int64_t t = 0; t < s; ++t)
     for (int64_t j = 0; j < d; ++j)
-      dKeys[t * ldk + j] = dValues[t * ldk + j] = 0.0f;
+      dKeys.at[t * dKeys.ld + j] = dValues.at[t * dValues.ld + j] = 0.0f;
 
   for (int64_t head = kvHead * group; head < (kvHead + 1) * group; ++head)
     for (int64_t first = 0; first < s; first += B) {
       const int64_t count = smaller(B, s - first), lanes = padded(count);
       const int64_t base = (sequence * s + first) * ldq + head * d;
-      const float *q = call.q + base, *dO = call.dO + base;
       const float *lse = call.lse + (sequence * hq + head) * s + first;
       float *delta = call.delta + (sequence * hq + head) * s + first;
-      packTransposed(q, ldq, count, d, qt);
-      packTransposed(dO, ldq, count, d, dot);
+      const auto q = widened(call.q + base, ldq, count, d, roomQ);
+      const auto dO = widened(call.dO + base, ldq, count, d, roomO);
+      packTransposed(q.at, q.ld, count, d, qt);
+      packTransposed(dO.at, dO.ld, count, d, dot);
       // O^T is needed once, for delta; dqt is free until the products.
       packTransposed(call.o + base, ldq, count, d, dqt);
       for (int64_t i = 0; i < lanes; i += W) {
@@ -195,14 +248,17 @@ void attentionBackward(const AttentionBackward &call, int64_t sequence,
       }
 
       for (int64_t start = 0; start < first + count; start += B) {
-        const float *k = keys + start * ldk, *v = values + start * ldk;
-        float *dk = dKeys + start * ldk, *dv = dValues + start * ldk;
+        float *dk = dKeys.at + start * dKeys.ld;
+        float *dv = dValues.at + start * dValues.ld;
         const bool diagonal = start == first;
-        forParts(diagonal, count, smaller(B, s - start), [=](const Part &part) {
+        const int64_t numKeys = smaller(B, s - start);
+        const auto k = widened(keys + start * ldk, ldk, numKeys, d, roomK);
+        const auto v = widened(values + start * ldk, ldk, numKeys, d, roomV);
+        forParts(diagonal, count, numKeys, [=](const Part &part) {
           const int64_t f = part.first;
-          gemm<Left::Rows>(part.keys, part.lanes, d, k, ldk, qt + f, B, pt + f,
-                           B, false);
-          gemm<Left::Rows>(part.keys, part.lanes, d, v, ldk, dot + f, B,
+          gemm<Left::Rows>(part.keys, part.lanes, d, k.at, k.ld, qt + f, B,
+                           pt + f, B, false);
+          gemm<Left::Rows>(part.keys, part.lanes, d, v.at, v.ld, dot + f, B,
                            dst + f, B, false);
           if (diagonal)
             mask(pt, part);
@@ -214,16 +270,21 @@ void attentionBackward(const AttentionBackward &call, int64_t sequence,
               store(ds,
                     probability * (load(ds) - load(deltaLanes + i)) * scale);
             }
-          gemm<Left::Rows>(part.keys, d, part.count, pt + f, B, dO + f * ldq,
-                           ldq, dv, ldk, true);
-          gemm<Left::Rows>(part.keys, d, part.count, dst + f, B, q + f * ldq,
-                           ldq, dk, ldk, true);
-          gemm<Left::Columns>(d, part.lanes, part.keys, k, ldk, dst + f, B,
+          gemm<Left::Rows>(part.keys, d, part.count, pt + f, B,
+                           dO.at + f * dO.ld, dO.ld, dv, dValues.ld, true);
+          gemm<Left::Rows>(part.keys, d, part.count, dst + f, B,
+                           q.at + f * q.ld, q.ld, dk, dKeys.ld, true);
+          gemm<Left::Columns>(d, part.lanes, part.keys, k.at, k.ld, dst + f, B,
                               dqt + f, B, start > 0);
         });
       }
       transpose(dqt, B, d, count, call.dq + base, ldq);
     }
+  finish(dKeys, s, d, call.dk + kvBase, ldk);
+  finish(dValues, s, d, call.dv + kvBase, ldk);
 }
+
+template struct Attention<float>;
+template struct Attention<Bf16>;
 
 } // namespace reckon::device::RECKON_ISA

@@ -7,8 +7,9 @@
 
 namespace reckon::device::RECKON_ISA {
 
-void rowMax(const float *logits, float *max, int64_t rows, int64_t v,
-            int64_t valid) {
+template <typename T>
+void CrossEntropy<T>::rowMax(const T *logits, float *max, int64_t rows,
+                             int64_t v, int64_t valid) {
   const float lowest = -__builtin_inff();
   for (int64_t r = 0; r < rows; ++r, logits += v) {
     F a = splat(lowest), b = a;
@@ -25,9 +26,11 @@ void rowMax(const float *logits, float *max, int64_t rows, int64_t v,
   }
 }
 
-void rowSums(const float *logits, const int32_t *targets, const float *max,
-             float *sums, float *terms, int64_t rows, int64_t v, int64_t valid,
-             int64_t offset) {
+template <typename T>
+void CrossEntropy<T>::rowSums(const T *logits, const int32_t *targets,
+                              const float *max, float *sums, float *terms,
+                              int64_t rows, int64_t v, int64_t valid,
+                              int64_t offset) {
   // Lane sums go to f64 every 64 vectors, so that the error does not grow with
   // the vocabulary.
   for (int64_t r = 0; r < rows; ++r, logits += v) {
@@ -45,18 +48,21 @@ void rowSums(const float *logits, const int32_t *targets, const float *max,
           sum(exp(loadPart(logits + i, valid - i, -__builtin_inff()) - max[r]));
     sums[r] = static_cast<float>(total);
     int64_t target = targets[r] - offset;
-    terms[r] = target >= 0 && target < valid ? logits[target] - max[r] : 0.0f;
+    terms[r] =
+        target >= 0 && target < valid ? load1(logits + target) - max[r] : 0.0f;
   }
 }
 
-void crossEntropyGrad(const float *logits, const int32_t *targets,
-                      const float *lse, float *dlogits, int64_t rows, int64_t v,
-                      int64_t valid, int64_t offset, float scale) {
+template <typename T>
+void CrossEntropy<T>::grad(const T *logits, const int32_t *targets,
+                           const float *lse, T *dlogits, int64_t rows,
+                           int64_t v, int64_t valid, int64_t offset,
+                           float scale) {
   for (int64_t r = 0; r < rows; ++r, logits += v, dlogits += v) {
     int64_t target = targets[r] - offset;
     bool owned = target >= 0 && target < valid;
     // The target's own value, before an in-place store overwrites it.
-    F own = splat(owned ? logits[target] - lse[r] : 0.0f);
+    F own = splat(owned ? load1(logits + target) - lse[r] : 0.0f);
     int64_t i = 0;
     for (; i + W <= valid; i += W)
       store(dlogits + i, exp(load(logits + i) - lse[r]) * scale);
@@ -65,10 +71,13 @@ void crossEntropyGrad(const float *logits, const int32_t *targets,
                 exp(loadPart(logits + i, valid - i) - lse[r]) * scale,
                 valid - i);
     if (owned)
-      dlogits[target] = (exp(own)[0] - 1.0f) * scale;
+      store1(dlogits + target, (exp(own)[0] - 1.0f) * scale);
     for (i = valid; i < v; ++i)
-      dlogits[i] = 0.0f;
+      store1(dlogits + i, 0.0f);
   }
 }
+
+template struct CrossEntropy<float>;
+template struct CrossEntropy<Bf16>;
 
 } // namespace reckon::device::RECKON_ISA

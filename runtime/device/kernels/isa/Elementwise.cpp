@@ -7,23 +7,35 @@
 
 namespace reckon::device::RECKON_ISA {
 
-void add(const float *a, const float *b, float *c, int64_t n) {
+template <typename T>
+void Elementwise<T>::add(const T *a, const T *b, T *c, int64_t n) {
   int64_t i = 0;
   for (; i + W <= n; i += W)
     store(c + i, load(a + i) + load(b + i));
   for (; i < n; ++i)
-    c[i] = a[i] + b[i];
+    store1(c + i, load1(a + i) + load1(b + i));
 }
 
-void rope(const float *x, const float *table, float *y, int64_t firstRow,
-          int64_t rows, int64_t heads, int64_t d, int64_t s, float sign) {
+template <typename T>
+void Elementwise<T>::accumulate(const T *x, float *sum, int64_t n) {
+  int64_t i = 0;
+  for (; i + W <= n; i += W)
+    store(sum + i, load(sum + i) + load(x + i));
+  for (; i < n; ++i)
+    sum[i] += load1(x + i);
+}
+
+template <typename T>
+void Elementwise<T>::rope(const T *x, const float *table, T *y,
+                          int64_t firstRow, int64_t rows, int64_t heads,
+                          int64_t d, int64_t s, float sign) {
   int64_t half = d / 2;
   for (int64_t r = firstRow; r < firstRow + rows; ++r) {
     const float *cosines = table + (r % s) * d;
     const float *sines = cosines + half;
     for (int64_t head = 0; head < heads; ++head) {
-      const float *in = x + (r * heads + head) * d;
-      float *out = y + (r * heads + head) * d;
+      const T *in = x + (r * heads + head) * d;
+      T *out = y + (r * heads + head) * d;
       int64_t i = 0;
       for (; i + W <= half; i += W) {
         F a = load(in + i), b = load(in + half + i);
@@ -32,49 +44,51 @@ void rope(const float *x, const float *table, float *y, int64_t firstRow,
         store(out + half + i, b * c + a * t);
       }
       for (; i < half; ++i) {
-        float a = in[i], b = in[half + i];
+        float a = load1(in + i), b = load1(in + half + i);
         float c = cosines[i], t = sines[i] * sign;
-        out[i] = a * c - b * t;
-        out[half + i] = b * c + a * t;
+        store1(out + i, a * c - b * t);
+        store1(out + half + i, b * c + a * t);
       }
     }
   }
 }
 
-void swiglu(const float *gate, const float *up, float *y, int64_t n) {
+template <typename T>
+void Elementwise<T>::swiglu(const T *gate, const T *up, T *y, int64_t n) {
   for (int64_t i = 0; i < n; i += W) {
-    int64_t left = n - i;
-    if (left >= W) {
-      F g = load(gate + i);
-      store(y + i, g * sigmoid(g) * load(up + i));
-    } else {
-      F g = loadPart(gate + i, left);
-      storePart(y + i, g * sigmoid(g) * loadPart(up + i, left), left);
-    }
+    int64_t left = n - i < W ? n - i : W;
+    F g = take(gate + i, left);
+    put(y + i, g * sigmoid(g) * take(up + i, left), left);
   }
 }
 
 // silu'(g) = sigmoid(g) * (1 + g * (1 - sigmoid(g))).
-void swigluGrad(const float *dy, const float *gate, const float *up,
-                float *dgate, float *dup, int64_t n) {
-  auto step = [](F d, F g, F u, F &dg, F &du) {
-    F s = sigmoid(g);
-    dg = d * u * (s * (1.0f + g * (1.0f - s)));
-    du = d * (g * s);
-  };
+template <typename T>
+void Elementwise<T>::swigluGrad(const T *dy, const T *gate, const T *up,
+                                T *dgate, T *dup, int64_t n) {
   for (int64_t i = 0; i < n; i += W) {
-    int64_t left = n - i;
-    F dg, du;
-    if (left >= W) {
-      step(load(dy + i), load(gate + i), load(up + i), dg, du);
-      store(dgate + i, dg);
-      store(dup + i, du);
-    } else {
-      step(loadPart(dy + i, left), loadPart(gate + i, left),
-           loadPart(up + i, left), dg, du);
-      storePart(dgate + i, dg, left);
-      storePart(dup + i, du, left);
-    }
+    int64_t left = n - i < W ? n - i : W;
+    F d = take(dy + i, left), g = take(gate + i, left);
+    F u = take(up + i, left), s = sigmoid(g);
+    put(dgate + i, d * u * (s * (1.0f + g * (1.0f - s))), left);
+    put(dup + i, d * (g * s), left);
+  }
+}
+
+template struct Elementwise<float>;
+template struct Elementwise<Bf16>;
+
+void widen(const Bf16 *from, float *to, int64_t n) {
+  for (int64_t i = 0; i < n; i += W) {
+    int64_t left = n - i < W ? n - i : W;
+    put(to + i, take(from + i, left), left);
+  }
+}
+
+void narrow(const float *from, Bf16 *to, int64_t n) {
+  for (int64_t i = 0; i < n; i += W) {
+    int64_t left = n - i < W ? n - i : W;
+    put(to + i, take(from + i, left), left);
   }
 }
 

@@ -96,8 +96,9 @@ inline void gemm(int64_t m, int64_t n, int64_t length, const float *a,
 }
 
 /// to[c, r] = from[r, c] for a block of rows x columns.
-inline void transpose(const float *from, int64_t ldFrom, int64_t rows,
-                      int64_t columns, float *to, int64_t ldTo) {
+template <typename From, typename To>
+inline void transpose(const From *from, int64_t ldFrom, int64_t rows,
+                      int64_t columns, To *to, int64_t ldTo) {
   I low, high; // interleave the lower, the upper halves of two vectors
   for (int i = 0; i < W; ++i) {
     low[i] = i / 2 + (i % 2) * W;
@@ -129,7 +130,7 @@ inline void transpose(const float *from, int64_t ldFrom, int64_t rows,
     }
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t c = r < fullRows ? fullColumns : 0; c < columns; ++c)
-      to[c * ldTo + r] = from[r * ldFrom + c];
+      store1(to + c * ldTo + r, load1(from + r * ldFrom + c));
 }
 
 } // namespace reckon::device::RECKON_ISA

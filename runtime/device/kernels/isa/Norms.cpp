@@ -30,11 +30,8 @@ template <typename Lanes> RECKON_INLINE double rowSum(int64_t n, Lanes lanes) {
   return total;
 }
 
-RECKON_INLINE F take(const float *p, int64_t n) {
-  return n == W ? load(p) : loadPart(p, n);
-}
-
-RECKON_INLINE float inverse(const float *x, int64_t h, float eps) {
+template <typename T>
+RECKON_INLINE float inverse(const T *x, int64_t h, float eps) {
   double squares = rowSum(h, [=](int64_t i, int64_t n) {
     F v = take(x + i, n);
     return v * v;
@@ -45,27 +42,30 @@ RECKON_INLINE float inverse(const float *x, int64_t h, float eps) {
 
 } // namespace
 
-void rmsNorm(const float *x, const float *w, float *y, int64_t rows, int64_t h,
-             float eps) {
+template <typename T>
+void Norms<T>::rmsNorm(const T *x, const T *w, T *y, int64_t rows, int64_t h,
+                       float eps) {
   for (int64_t r = 0; r < rows; ++r, x += h, y += h) {
     float rstd = inverse(x, h, eps);
     int64_t i = 0;
     for (; i + W <= h; i += W)
       store(y + i, load(x + i) * rstd * load(w + i));
     for (; i < h; ++i)
-      y[i] = x[i] * rstd * w[i];
+      store1(y + i, load1(x + i) * rstd * load1(w + i));
   }
 }
 
-void rmsInverse(const float *x, float *rstd, int64_t rows, int64_t h,
-                float eps) {
+template <typename T>
+void Norms<T>::rmsInverse(const T *x, float *rstd, int64_t rows, int64_t h,
+                          float eps) {
   for (int64_t r = 0; r < rows; ++r)
     rstd[r] = inverse(x + r * h, h, eps);
 }
 
 // With n = x * rstd: dx = rstd * (dy * w - n * mean(dy * w * n)).
-void rmsNormGradInput(const float *dy, const float *x, const float *w,
-                      float *dx, int64_t rows, int64_t h, float eps) {
+template <typename T>
+void Norms<T>::rmsNormGradInput(const T *dy, const T *x, const T *w, T *dx,
+                                int64_t rows, int64_t h, float eps) {
   for (int64_t r = 0; r < rows; ++r, dy += h, x += h, dx += h) {
     float rstd = inverse(x, h, eps);
     double dot = rowSum(h, [=](int64_t i, int64_t n) {
@@ -76,13 +76,15 @@ void rmsNormGradInput(const float *dy, const float *x, const float *w,
     for (; i + W <= h; i += W)
       store(dx + i, (load(dy + i) * load(w + i) - load(x + i) * mean) * rstd);
     for (; i < h; ++i)
-      dx[i] = (dy[i] * w[i] - x[i] * mean) * rstd;
+      store1(dx + i,
+             (load1(dy + i) * load1(w + i) - load1(x + i) * mean) * rstd);
   }
 }
 
-void rmsNormGradWeight(const float *dy, const float *x, const float *rstd,
-                       float *gw, int64_t rows, int64_t h, int64_t begin,
-                       int64_t end, bool accumulate) {
+template <typename T>
+void Norms<T>::rmsNormGradWeight(const T *dy, const T *x, const float *rstd,
+                                 float *gw, int64_t rows, int64_t h,
+                                 int64_t begin, int64_t end, bool accumulate) {
   // Blocks of rows keep the f32 sums short, panels of columns keep the running
   // sums in registers.
   constexpr int64_t block = 64;
@@ -95,7 +97,7 @@ void rmsNormGradWeight(const float *dy, const float *x, const float *rstd,
         part += take(dy + r * h + c, n) * take(x + r * h + c, n) * rstd[r];
       total += part;
     }
-    n == W ? store(gw + c, total) : storePart(gw + c, total, n);
+    put(gw + c, total, n);
   };
   constexpr int64_t panels = 4;
   int64_t c = begin;
@@ -121,5 +123,8 @@ void rmsNormGradWeight(const float *dy, const float *x, const float *rstd,
   if (c < end)
     panel(c, end - c);
 }
+
+template struct Norms<float>;
+template struct Norms<Bf16>;
 
 } // namespace reckon::device::RECKON_ISA

@@ -9,14 +9,6 @@ namespace reckon::device::RECKON_ISA {
 
 namespace {
 
-/// bf16 of an f32, to nearest even; NaN stays NaN.
-RECKON_INLINE uint16_t toBf16(float x) {
-  uint32_t bits = __builtin_bit_cast(uint32_t, x);
-  if (x != x)
-    return static_cast<uint16_t>((bits >> 16) | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
-
 struct Updated {
   F main, m, v;
 };
@@ -50,24 +42,16 @@ double sumSquares(const float *x, int64_t n) {
 }
 
 void adamw(const AdamwStep &s, int64_t begin, int64_t end) {
-  int64_t i = begin;
-  for (; i + W <= end; i += W) {
-    Updated u = update(s, load(s.grad + i), load(s.main + i), load(s.m + i),
-                       load(s.v + i));
-    store(s.main + i, u.main);
-    store(s.m + i, u.m);
-    store(s.v + i, u.v);
+  for (int64_t i = begin; i < end; i += W) {
+    int64_t n = end - i < W ? end - i : W;
+    Updated u = update(s, take(s.grad + i, n), take(s.main + i, n),
+                       take(s.m + i, n), take(s.v + i, n));
+    put(s.main + i, u.main, n);
+    put(s.m + i, u.m, n);
+    put(s.v + i, u.v, n);
+    if (s.param)
+      put(s.param + i, u.main, n);
   }
-  if (int64_t n = end - i; n > 0) {
-    Updated u = update(s, loadPart(s.grad + i, n), loadPart(s.main + i, n),
-                       loadPart(s.m + i, n), loadPart(s.v + i, n));
-    storePart(s.main + i, u.main, n);
-    storePart(s.m + i, u.m, n);
-    storePart(s.v + i, u.v, n);
-  }
-  if (s.param)
-    for (i = begin; i < end; ++i)
-      s.param[i] = toBf16(s.main[i]);
 }
 
 } // namespace reckon::device::RECKON_ISA

@@ -10,25 +10,38 @@
 
 namespace reckon::device::RECKON_ISA {
 
+namespace {
+
+template <typename T>
+constexpr StorageKernels<T> kernelsOf = {
+    .add = Elementwise<T>::add,
+    .accumulate = Elementwise<T>::accumulate,
+    .rmsNorm = Norms<T>::rmsNorm,
+    .rmsNormGradInput = Norms<T>::rmsNormGradInput,
+    .rmsInverse = Norms<T>::rmsInverse,
+    .rmsNormGradWeight = Norms<T>::rmsNormGradWeight,
+    .rope = Elementwise<T>::rope,
+    .swiglu = Elementwise<T>::swiglu,
+    .swigluGrad = Elementwise<T>::swigluGrad,
+    .rowMax = CrossEntropy<T>::rowMax,
+    .rowSums = CrossEntropy<T>::rowSums,
+    .crossEntropyGrad = CrossEntropy<T>::grad,
+    .attentionScratch = Attention<T>::scratch,
+    .attentionForward = Attention<T>::forward,
+    .attentionBackward = Attention<T>::backward,
+};
+
+} // namespace
+
 const RowKernels table = {
     .name = RECKON_TEXT(RECKON_ISA),
     .lanes = W,
-    .add = add,
-    .rmsNorm = rmsNorm,
-    .rmsNormGradInput = rmsNormGradInput,
-    .rmsInverse = rmsInverse,
-    .rmsNormGradWeight = rmsNormGradWeight,
-    .rope = rope,
-    .swiglu = swiglu,
-    .swigluGrad = swigluGrad,
-    .rowMax = rowMax,
-    .rowSums = rowSums,
-    .crossEntropyGrad = crossEntropyGrad,
+    .f32 = kernelsOf<float>,
+    .bf16 = kernelsOf<Bf16>,
+    .widen = widen,
+    .narrow = narrow,
     .sumSquares = sumSquares,
     .adamw = adamw,
-    .attentionScratch = attentionScratch,
-    .attentionForward = attentionForward,
-    .attentionBackward = attentionBackward,
 };
 
 } // namespace reckon::device::RECKON_ISA

@@ -38,6 +38,10 @@ inline constexpr int W = 4;
 typedef float F __attribute__((vector_size(W * 4)));
 typedef int32_t I __attribute__((vector_size(W * 4)));
 typedef float FMem __attribute__((vector_size(W * 4), aligned(4), may_alias));
+typedef uint32_t U __attribute__((vector_size(W * 4)));
+typedef uint16_t H __attribute__((vector_size(W * 2)));
+typedef uint16_t HMem
+    __attribute__((vector_size(W * 2), aligned(2), may_alias));
 
 RECKON_INLINE F load(const float *p) {
   return *reinterpret_cast<const FMem *>(p);
@@ -45,16 +49,48 @@ RECKON_INLINE F load(const float *p) {
 RECKON_INLINE void store(float *p, F v) { *reinterpret_cast<FMem *>(p) = v; }
 RECKON_INLINE F splat(float x) { return F{} + x; }
 
+RECKON_INLINE F load(const Bf16 *p) {
+  H halves = *reinterpret_cast<const HMem *>(p);
+  return (F)(__builtin_convertvector(halves, U) << 16);
+}
+/// Rounds to nearest even; NaN stays NaN.
+RECKON_INLINE void store(Bf16 *p, F v) {
+  U bits = (U)v;
+  U rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  U nan = (bits >> 16) | 0x40;
+  *reinterpret_cast<HMem *>(p) =
+      __builtin_convertvector(v == v ? rounded : nan, H);
+}
+
+RECKON_INLINE float load1(const float *p) { return *p; }
+RECKON_INLINE float load1(const Bf16 *p) {
+  return __builtin_bit_cast(float, static_cast<uint32_t>(p->bits) << 16);
+}
+RECKON_INLINE void store1(float *p, float x) { *p = x; }
+RECKON_INLINE void store1(Bf16 *p, float x) {
+  uint32_t bits = __builtin_bit_cast(uint32_t, x);
+  uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  p->bits = static_cast<uint16_t>(x == x ? rounded : (bits >> 16) | 0x40);
+}
+
 /// The first n < W lanes; the others are `rest`.
-RECKON_INLINE F loadPart(const float *p, int64_t n, float rest = 0.0f) {
+template <typename T>
+RECKON_INLINE F loadPart(const T *p, int64_t n, float rest = 0.0f) {
   F v = splat(rest);
   for (int64_t i = 0; i < n; ++i)
-    v[i] = p[i];
+    v[i] = load1(p + i);
   return v;
 }
-RECKON_INLINE void storePart(float *p, F v, int64_t n) {
+template <typename T> RECKON_INLINE void storePart(T *p, F v, int64_t n) {
   for (int64_t i = 0; i < n; ++i)
-    p[i] = v[i];
+    store1(p + i, v[i]);
+}
+/// n lanes, W or fewer.
+template <typename T> RECKON_INLINE F take(const T *p, int64_t n) {
+  return n == W ? load(p) : loadPart(p, n);
+}
+template <typename T> RECKON_INLINE void put(T *p, F v, int64_t n) {
+  n == W ? store(p, v) : storePart(p, v, n);
 }
 
 RECKON_INLINE F max(F a, F b) { return a > b ? a : b; }
