@@ -20,6 +20,7 @@ namespace reckon {
 int planMain(int argc, char **argv);
 int doctorMain(int argc, char **argv);
 int showMain(int argc, char **argv);
+int verifyMain(int argc, char **argv);
 
 /// Exported under kCompileSymbol by the compiler library, which only
 /// `reckon compile` loads: the other commands start without MLIR.

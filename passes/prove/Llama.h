@@ -1,0 +1,112 @@
+//===- Llama.h - what a stage of a Llama must compute ---------------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+//
+// An independent statement of the mathematics, in the terms of Terms.h: the
+// forward chain, its derivative by the chain rule, the sums over
+// tensor-parallel partial results, the optimizer. It knows shapes and degrees,
+// nothing of buffers, fragments, schedules or passes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef RECKON_PASSES_PROVE_LLAMA_H
+#define RECKON_PASSES_PROVE_LLAMA_H
+
+#include "passes/model/ParameterTable.h"
+#include "passes/prove/Intent.h"
+#include "passes/prove/Terms.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace reckon::prove {
+
+/// Which part of the model a stage has.
+struct StageShare {
+  bool embedding = false, head = false;
+  int64_t firstLayer = 0, lastLayer = 0; ///< [first, last)
+  /// Their parameters, in program order.
+  std::vector<model::Parameter> parameters;
+};
+
+/// The terms of a state after the step, or of the values in between.
+class Llama {
+public:
+  /// `zero`: optimizer states are flat shards over dp.
+  Llama(TermTable &terms, const Intent &intent, const StageShare &share,
+        int64_t microBatchTokens, bool zero, int64_t metricsBytes,
+        int64_t scalarsBytes);
+
+  /// Values of one micro-batch that leave the stage, or end in it.
+  struct Results {
+    TermId activations = kNoTerm; ///< to the next stage; unless head
+    TermId gradient = kNoTerm;    ///< to the previous stage; unless embedding
+  };
+
+  /// Adds a micro-batch: `input` is the activations that arrive (or kNoTerm
+  /// with the embedding), `gradient` what arrives from the next stage (or
+  /// kNoTerm with the head).
+  Results microBatch(int64_t number, TermId input, TermId gradient);
+
+  /// All micro-batches are added: the metrics after the step, and by state
+  /// name what optimizer and parameters become.
+  TermId metricsAfter() const { return metrics_; }
+  std::map<std::string, TermId> update();
+
+  /// A parameter's accumulated gradient of this rank, before any reduction
+  /// over replicas.
+  TermId accumulated(const std::string &parameter) const {
+    return gradients_.at(parameter);
+  }
+  double scale() const { return scale_; }
+
+private:
+  struct Saved;
+  TermId weight(const std::string &name) const;
+  int64_t localElements(const model::Parameter &parameter) const;
+  FnId constant(int64_t value) { return terms_.functions().constant(value); }
+  FnId vocabOffset();
+  FnId ownerOn(unsigned axes);
+
+  TermId activation(plan::Kernel kernel, std::vector<FnId> args,
+                    std::vector<double> floats, std::vector<TermId> inputs,
+                    int64_t width, unsigned output = 0);
+  TermId f32(plan::Kernel kernel, std::vector<FnId> args,
+             std::vector<double> floats, std::vector<TermId> inputs,
+             int64_t elements, unsigned output = 0);
+  TermId overTp(TermId partial,
+                plan::Reduction reduction = plan::Reduction::sum);
+  TermId rmsNorm(TermId x, const std::string &name);
+  TermId linear(TermId x, const std::string &name);
+  TermId add(TermId a, TermId b);
+  TermId rope(TermId x, int64_t heads, bool inverse);
+  TermId gradInput(TermId dy, const std::string &name);
+  void gradWeight(TermId dy, TermId x, const std::string &name);
+  TermId gradNorm(TermId dy, TermId x, const std::string &name);
+  void accumulate(const std::string &name, plan::Kernel kernel,
+                  std::vector<FnId> args, std::vector<double> floats,
+                  std::vector<TermId> inputs);
+  Saved forward(TermId x, int64_t layer);
+  TermId backward(TermId dy, const Saved &saved, int64_t layer);
+  TermId head(TermId x, int64_t microBatch);
+
+  TermTable &terms_;
+  const Intent &intent_;
+  const StageShare &share_;
+  const model::ModelDims &dims_;
+  int64_t tokens_, tp_;
+  bool zero_;
+  int64_t metricsBytes_, scalarsBytes_;
+  plan::DType dtype_;
+  double scale_;
+  TermId metrics_;
+  std::map<std::string, model::Parameter> parameters_;
+  std::map<std::string, TermId> weights_;
+  std::map<std::string, TermId> gradients_;
+};
+
+} // namespace reckon::prove
+
+#endif // RECKON_PASSES_PROVE_LLAMA_H
