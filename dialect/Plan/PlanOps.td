@@ -36,7 +36,8 @@ def Plan_ProgramOp : Plan_Op<"program", [
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$stage,
-                       DenseI64ArrayAttr:$mesh, OptionalAttr<I64Attr>:$arena_bytes,
+                       DenseI64ArrayAttr:$mesh,
+                       OptionalAttr<I64Attr>:$arena_bytes,
                        OptionalAttr<DictionaryAttr>:$config);
   let regions = (region SizedRegion<1>:$bodyRegion);
   let assemblyFormat = [{
@@ -136,7 +137,11 @@ def Plan_SlotClassOp : Plan_TableOp<"slot_class"> {
     at offset + i * bytes. The count is the simultaneous peak over the action
     list. `category` is the key of the memory report.
 
-    Example: `plan.slot_class @stash bytes 65536 count 2 offset 4096 category "activations"`
+    Example:
+    ```mlir
+    plan.slot_class @stash bytes 65536 count 2 offset 4096
+        category "activations"
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$bytes, I64Attr:$count,
                        OptionalAttr<I64Attr>:$offset, StrAttr:$category);
@@ -294,7 +299,11 @@ def Plan_AllReduceOp : Plan_CollectiveOp<"all_reduce"> {
   let description = [{
     Outputs are the inputs. Several buffers travel as one message.
 
-    Example: `plan.all_reduce sum over @tp_ranks on @tp ins(%0 : !plan.buffer<128x64xf32>) outs(%0 : !plan.buffer<128x64xf32>)`
+    Example:
+    ```mlir
+    plan.all_reduce sum over @tp_ranks on @tp
+        ins(%0 : !plan.buffer<128x64xf32>) outs(%0 : !plan.buffer<128x64xf32>)
+    ```
   }];
   let arguments = (ins Plan_ReductionAttr:$reduction, FlatSymbolRefAttr:$group,
                        OptionalAttr<FlatSymbolRefAttr>:$stream,
@@ -313,7 +322,11 @@ def Plan_AllGatherOp : Plan_CollectiveOp<"all_gather"> {
     Output i holds group-size blocks of input i's size, in group order. The
     input may be this rank's block of the output.
 
-    Example: `plan.all_gather over @dp_ranks on @dp ins(%0 : !plan.buffer<704xf32>) outs(%1 : !plan.buffer<1408xf32>)`
+    Example:
+    ```mlir
+    plan.all_gather over @dp_ranks on @dp
+        ins(%0 : !plan.buffer<704xf32>) outs(%1 : !plan.buffer<1408xf32>)
+    ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$group,
                        OptionalAttr<FlatSymbolRefAttr>:$stream,
@@ -332,7 +345,11 @@ def Plan_ReduceScatterOp : Plan_CollectiveOp<"reduce_scatter"> {
     Input i holds group-size blocks of output i's size, in group order. The
     output may be this rank's block of the input.
 
-    Example: `plan.reduce_scatter sum over @dp_ranks on @dp ins(%1 : !plan.buffer<1408xf32>) outs(%0 : !plan.buffer<704xf32>)`
+    Example:
+    ```mlir
+    plan.reduce_scatter sum over @dp_ranks on @dp
+        ins(%1 : !plan.buffer<1408xf32>) outs(%0 : !plan.buffer<704xf32>)
+    ```
   }];
   let arguments = (ins Plan_ReductionAttr:$reduction, FlatSymbolRefAttr:$group,
                        OptionalAttr<FlatSymbolRefAttr>:$stream,
@@ -353,7 +370,11 @@ def Plan_CopyOp : Plan_Op<"copy", [
     With `source_offset`, an expression over the rank's coordinates, as many
     bytes as the target has from there on: a rank's part of a larger buffer.
 
-    Example: `plan.copy on @compute ins(%0 : !plan.buffer<8xf32>) outs(%1 : !plan.buffer<8xf32>)`
+    Example:
+    ```mlir
+    plan.copy on @compute
+        ins(%0 : !plan.buffer<8xf32>) outs(%1 : !plan.buffer<8xf32>)
+    ```
   }];
   let arguments = (ins OptionalAttr<FlatSymbolRefAttr>:$stream,
                        Variadic<Plan_Buffer>:$ins, Variadic<Plan_Buffer>:$outs,
@@ -435,7 +456,11 @@ def Plan_RunOp : Plan_ActionOp<"run"> {
   let description = [{
     One binding for each of the fragment's slots, in their order.
 
-    Example: `plan.run "0F1" @forward on @compute microbatch 1 slots (@tokens[1], @stash[1] acquire) waits [3] records [4]`
+    Example:
+    ```mlir
+    plan.run "0F1" @forward on @compute microbatch 1
+        slots (@tokens[1], @stash[1] acquire) waits [3] records [4]
+    ```
   }];
   let arguments = !con((ins StrAttr:$label, FlatSymbolRefAttr:$fragment),
                        actionArguments);
@@ -447,7 +472,11 @@ def Plan_SendOp : Plan_ActionOp<"send"> {
   let description = [{
     `buffers` are what moves of each binding, from the slot's start.
 
-    Example: `plan.send "0SEND_F1" @forward_0_1 [!plan.buffer<128x64xf32>] on @send_forward microbatch 1 slots (@output[1] release) waits [4]`
+    Example:
+    ```mlir
+    plan.send "0SEND_F1" @forward_0_1 [!plan.buffer<128x64xf32>]
+        on @send_forward microbatch 1 slots (@output[1] release) waits [4]
+    ```
   }];
   let arguments = !con((ins StrAttr:$label, FlatSymbolRefAttr:$channel,
                             TypeArrayAttr:$buffers), actionArguments);
@@ -457,7 +486,11 @@ def Plan_SendOp : Plan_ActionOp<"send"> {
 def Plan_RecvOp : Plan_ActionOp<"recv"> {
   let summary = "receive a slot from another stage";
   let description = [{
-    Example: `plan.recv "0RECV_B1" @backward_1_0 [!plan.buffer<128x64xf32>] on @recv_backward microbatch 1 slots (@grad_in[0] acquire) records [5]`
+    Example:
+    ```mlir
+    plan.recv "0RECV_B1" @backward_1_0 [!plan.buffer<128x64xf32>]
+        on @recv_backward microbatch 1 slots (@grad_in[0] acquire) records [5]
+    ```
   }];
   let arguments = !con((ins StrAttr:$label, FlatSymbolRefAttr:$channel,
                             TypeArrayAttr:$buffers), actionArguments);
@@ -467,7 +500,11 @@ def Plan_RecvOp : Plan_ActionOp<"recv"> {
 def Plan_LoadOp : Plan_ActionOp<"load"> {
   let summary = "fill slots with a micro-batch of data";
   let description = [{
-    Example: `plan.load "0LOAD1" [!plan.buffer<128xi32>] on @load microbatch 1 slots (@tokens[1] acquire) records [6]`
+    Example:
+    ```mlir
+    plan.load "0LOAD1" [!plan.buffer<128xi32>] on @load microbatch 1
+        slots (@tokens[1] acquire) records [6]
+    ```
   }];
   let arguments = !con((ins StrAttr:$label, TypeArrayAttr:$buffers),
                        actionArguments);

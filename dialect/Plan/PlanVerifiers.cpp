@@ -400,8 +400,19 @@ LogicalResult CopyOp::verify() {
     return emitOpError("copies exactly one buffer");
   int64_t from = cast<BufferType>(getIns()[0].getType()).getBytes();
   int64_t to = cast<BufferType>(getOuts()[0].getType()).getBytes();
-  if (getSourceOffset() ? from < to : from != to)
-    return emitOpError("copies between buffers of different sizes");
+  ExprAttr offset = getSourceOffsetAttr();
+  if (!offset) {
+    if (from != to)
+      return emitOpError("copies between buffers of different sizes");
+    return success();
+  }
+  ArrayRef<int64_t> degrees = programOf(*this).getMesh();
+  if (!offset.getCases().empty())
+    return emitOpError("has a source offset with cases, expected a sum");
+  int64_t end = offset.getMax(degrees) + to;
+  if (offset.getMin(degrees) < 0 || end > from)
+    return emitOpError() << "copies up to byte " << end << " of a source of "
+                         << from;
   return success();
 }
 

@@ -56,6 +56,7 @@ plan.program @stage0 stage 0 mesh [tp = 2, cp = 1, ep = 1, dp = 2, pp = 2] arena
     // CHECK: plan.temp logits : <8x4xf32>
     %y = plan.temp logits : !plan.buffer<8x4xf32>
     // The vocabulary's first row on this rank is 6 * tp.
+    %part = plan.lane_ref + 0 : !plan.buffer<12xf32>
     // CHECK: plan.launch "embedding" on @compute ins(%{{.*}}, %{{.*}} : !plan.buffer<8xi32>, !plan.buffer<6x4xf32>) outs(%{{.*}} : !plan.buffer<8x4xf32>) args [6, 4, 6 * tp] floats [] {layer = "embedding"}
     plan.launch "embedding" on @compute ins(%t, %w : !plan.buffer<8xi32>, !plan.buffer<6x4xf32>) outs(%x : !plan.buffer<8x4xf32>) args [6, 4, 6 * tp] floats [] {layer = "embedding"}
     // CHECK: plan.record 0 on @compute
@@ -70,6 +71,9 @@ plan.program @stage0 stage 0 mesh [tp = 2, cp = 1, ep = 1, dp = 2, pp = 2] arena
     plan.launch "linear" on @compute ins(%x, %w : !plan.buffer<8x4xf32>, !plan.buffer<6x4xf32>) outs(%s : !plan.buffer<8x6xf32>) args [6, 4] floats [] {flops = 384 : i64}
     // CHECK: plan.copy on @compute ins
     plan.copy on @compute ins(%x : !plan.buffer<8x4xf32>) outs(%o : !plan.buffer<8x4xf32>)
+    // The rank's 12 of the state's 24 elements.
+    // CHECK: plan.copy on @compute ins({{.*}}) outs({{.*}}) {source_offset = #plan.expr<48 * dp>}
+    plan.copy on @compute ins(%whole : !plan.buffer<24xf32>) outs(%part : !plan.buffer<12xf32>) {source_offset = #plan.expr<48 * dp>}
     // CHECK: plan.reduce_scatter sum over @dp_ranks on @dp
     plan.reduce_scatter sum over @dp_ranks on @dp ins(%whole : !plan.buffer<24xf32>) outs(%block : !plan.buffer<12xf32>)
     // CHECK: plan.all_gather over @dp_ranks on @dp

@@ -499,3 +499,16 @@ plan.program @p stage 0 mesh [tp = 1, cp = 1, ep = 1, dp = 1, pp = 1] {
     %0 = plan.temp : !plan.buffer<4xi1>
   }
 }
+
+// -----
+
+plan.program @p stage 0 mesh [tp = 2, cp = 1, ep = 1, dp = 1, pp = 1] {
+  plan.lane @l
+  plan.fragment @f lane @l slots () {
+    %0 = plan.temp : !plan.buffer<8xf32>
+    %1 = plan.temp : !plan.buffer<4xf32>
+    // On tp 1: 20 * 1 + 4 * 4 = 36 of 32 bytes.
+    // expected-error @+1 {{copies up to byte 36 of a source of 32}}
+    plan.copy ins(%0 : !plan.buffer<8xf32>) outs(%1 : !plan.buffer<4xf32>) {source_offset = #plan.expr<20 * tp>}
+  }
+}
