@@ -12,6 +12,7 @@
 #include "frontends/import/BuildTrain.h"
 #include "frontends/spec/Load.h"
 #include "frontends/tools/Commands.h"
+#include "frontends/tools/LaunchScript.h"
 #include "passes/Pipelines.h"
 #include "passes/model/Cluster.h"
 #include "passes/model/Flops.h"
@@ -208,6 +209,9 @@ int compile(const Arguments &arguments, Phase last) {
   plan::Manifest manifest;
   manifest.name = *spec->model.name;
   manifest.mesh = *stages->front()->mesh;
+  manifest.cluster = {spec->cluster.accelerator->name,
+                      static_cast<uint32_t>(*spec->cluster.nodes),
+                      static_cast<uint32_t>(*spec->cluster.gpusPerNode)};
   manifest.spec = spec->canonical;
   manifest.choice = search::choiceJson(best.choice);
   manifest.reckonVersion = RECKON_VERSION;
@@ -216,6 +220,13 @@ int compile(const Arguments &arguments, Phase last) {
     recordDataFolder(*stage, spec->training.data, arguments.planDir);
     pointers.push_back(stage.get());
   }
+  std::string script = arguments.planDir + "/" + kLaunchScript;
+  Status launch = systemFiles().createDirectories(arguments.planDir);
+  if (launch)
+    launch =
+        systemFiles().write(script, launchScript(spec->cluster, manifest.name));
+  if (!launch)
+    return fail(launch.error().code, launch.error().message);
   Result<plan::Manifest> written = plan::writePlanDirectory(
       systemFiles(), arguments.planDir, manifest, pointers);
   if (!written)

@@ -6,11 +6,14 @@
 #include "frontends/tools/reckon-run-rank.h"
 
 #include "runtime/comm/Rendezvous.h"
+#include "runtime/comm/Wire.h"
 #include "runtime/device/CpuDevice.h"
+#include "runtime/launch/StatusFile.h"
 #include "runtime/plan/PlanIO.h"
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -23,12 +26,31 @@ namespace {
 
 std::atomic<bool> stopRequested = false;
 std::atomic<bool> stepping = false;
+std::atomic<bool> decided = false;
+std::atomic<int64_t> firstStopNs = 0;
+std::atomic<const StatusFile *> openStatus = nullptr;
+
+/// Slurm's TERM may come twice, two seconds apart.
+constexpr int64_t kSameStopNs = 3'000'000'000;
 
 /// Between steps the loop looks at the flag within milliseconds; before, and
 /// for someone who asks twice, there is nothing worth waiting for.
-void onStopSignal(int) {
-  if (!stepping || stopRequested.exchange(true))
-    _exit(static_cast<int>(ExitCode::Interrupted));
+void onStopSignal(int signal) {
+  if (decided) // a signal during the end does not change what it is
+    return;
+  int saved = errno;
+  int64_t now = comm::nowNs();
+  if (stepping && !stopRequested.exchange(true)) {
+    firstStopNs = now;
+    return;
+  }
+  if (stepping && signal == SIGTERM && now - firstStopNs < kSameStopNs) {
+    errno = saved;
+    return;
+  }
+  if (const StatusFile *status = openStatus)
+    status->writeInterrupted();
+  _exit(static_cast<int>(ExitCode::Interrupted));
 }
 
 void catchStopSignals() {
@@ -64,13 +86,39 @@ std::string commonOptions(const exec::TrainOptions &options) {
     text += ", dump " + std::to_string(dump.step) +
             (dump.weights ? " weights" : "") +
             (dump.gradients ? " gradients" : "");
-  return text + (options.initWeights.empty() ? "" : ", with weights");
+  const char *transport = std::getenv("RECKON_TRANSPORT");
+  return text + (options.initWeights.empty() ? "" : ", with weights") +
+         (transport && *transport ? std::string(", over ") + transport : "");
+}
+
+/// Two builds of one version may still speak differently to each other.
+std::string programVersion() {
+  auto bytes = systemFiles().read("/proc/self/exe");
+  return std::string(RECKON_VERSION) + ", plan format " +
+         std::to_string(kPlanFormat) + ", build " +
+         (bytes ? digestHex(*bytes).substr(0, 16) : "not known");
+}
+
+/// Whoever tells a job to end may do so because a rank of it died, and then
+/// the death is the verdict. Rank 0 sees every death at once; the others give
+/// it the time to say what it saw.
+Error settle(comm::Communicator &communicator, const Error &interrupted) {
+  comm::Deadline deadline(communicator.rank() == 0 ? 0.1 : 2.5);
+  while (!deadline.passed()) {
+    Result<bool> moved = communicator.progress();
+    if (!moved)
+      return moved.error();
+    if (!*moved)
+      communicator.idle();
+  }
+  return interrupted;
 }
 
 Status trainRank(comm::Communicator &communicator, const Manifest &manifest,
                  const StagePlanT &plan, exec::TrainOptions options,
-                 int *failedRank) {
+                 int *failedRank, int64_t *completed) {
   RECKON_TRY(communicator.agree("plan", manifest.digest));
+  RECKON_TRY(communicator.agree("program", programVersion()));
   RECKON_TRY(communicator.agree("options", commonOptions(options)));
   auto device = device::makeCpuDevice();
   if (!device)
@@ -87,6 +135,10 @@ Status trainRank(comm::Communicator &communicator, const Manifest &manifest,
   status = trainer.run();
   if (status.ok())
     status = communicator.finish();
+  else if (status.error().code == ExitCode::Interrupted)
+    status = settle(communicator, status.error());
+  decided = true;
+  *completed = trainer.completed();
   trainer.recordEnd(status);
   if (!status.ok() && status.error().code != ExitCode::DeadPeer)
     trainer.abort(status.error());
@@ -104,34 +156,56 @@ int reckon::reportError(const Error &error, int rank) {
   return static_cast<int>(error.code);
 }
 
+int reckon::refuseRank(const RankEnv &env, const Manifest &manifest,
+                       const exec::TrainOptions &options, const Error &error) {
+  if (auto file = StatusFile::open(env, manifest.digest, options.runDirectory))
+    file->write({error.code, error.message, std::nullopt, 0});
+  return reportError(error, env.rank);
+}
+
 int reckon::runRank(const RankEnv &env, const Manifest &manifest,
                     exec::TrainOptions options) {
+  auto file = StatusFile::open(env, manifest.digest, options.runDirectory);
+  if (!file)
+    return reportError(file.error(), env.rank);
+  openStatus = &*file;
   catchStopSignals();
+  auto end = [&](const Status &status, int speaker, int64_t completed) {
+    decided = true;
+    if (status.ok()) {
+      file->write({ExitCode::Done, "done", std::nullopt, completed});
+      return static_cast<int>(ExitCode::Done);
+    }
+    const Error &error = status.error();
+    file->write(
+        {error.code, error.message, comm::blamedRank(error), completed});
+    return speaker == env.rank ? reportError(error, env.rank)
+                               : static_cast<int>(error.code);
+  };
+
   Coord coord = coordOf(manifest.mesh, env.rank);
   auto plan = readPlanStage(systemFiles(), options.planDirectory, manifest,
                             static_cast<unsigned>(coord.pp));
   if (!plan)
-    return reportError(plan.error(), env.rank);
+    return end(plan.error(), env.rank, 0);
   auto world = worldOptions(env);
   if (!world)
-    return reportError(world.error(), env.rank);
+    return end(world.error(), env.rank, 0);
   world->maxSegments = longestMessage(**plan);
   auto communicator = comm::joinWorld(*world);
   if (!communicator)
-    return reportError(communicator.error(), env.rank);
+    return end(communicator.error(), env.rank, 0);
   if (options.queueSeed)
     *options.queueSeed += static_cast<uint64_t>(env.rank) << 32;
   options.stop = &stopRequested;
 
   int failedRank = -1;
+  int64_t completed = 0;
   Status status = trainRank(**communicator, manifest, **plan,
-                            std::move(options), &failedRank);
-  if (status.ok())
-    return static_cast<int>(ExitCode::Done);
+                            std::move(options), &failedRank, &completed);
   // One voice for what all ranks know.
-  bool interrupted = status.error().code == ExitCode::Interrupted;
+  bool interrupted =
+      !status.ok() && status.error().code == ExitCode::Interrupted;
   int speaker = failedRank >= 0 ? failedRank : interrupted ? 0 : env.rank;
-  if (speaker != env.rank)
-    return static_cast<int>(status.error().code);
-  return reportError(status.error(), env.rank);
+  return end(status, speaker, completed);
 }

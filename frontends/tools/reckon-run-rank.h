@@ -17,6 +17,11 @@ namespace reckon {
 int runRank(const RankEnv &env, const plan::Manifest &manifest,
             exec::TrainOptions options);
 
+/// Writes down that the rank did not start because of `error`, and says so;
+/// returns the exit code.
+int refuseRank(const RankEnv &env, const plan::Manifest &manifest,
+               const exec::TrainOptions &options, const Error &error);
+
 /// "reckon-run: MESSAGE" on stderr, with the rank when it is not negative;
 /// returns the exit code.
 int reportError(const Error &error, int rank = -1);

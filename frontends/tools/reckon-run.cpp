@@ -11,6 +11,7 @@
 #include "frontends/tools/Commands.h"
 #include "frontends/tools/reckon-run-rank.h"
 #include "runtime/launch/LocalLauncher.h"
+#include "runtime/launch/Placement.h"
 #include "runtime/plan/PlanIO.h"
 
 #include <CLI/CLI.hpp>
@@ -196,11 +197,16 @@ int runMain(int argc, char **argv) {
         ExitCode::BadSpec, "--local: " + needs + ", got " +
                                std::to_string(arguments.local) +
                                ": pass --local " + std::to_string(world)));
-  if (*env && (*env)->world != world)
-    return reportError(
-        makeError(ExitCode::Incompatible,
-                  needs + ", got " + std::to_string((*env)->world) +
-                      " from WORLD_SIZE or Slurm: start that many"));
+  if (*env) {
+    const PlannedTasks planned{arguments.plan, world, manifest->cluster.nodes,
+                               manifest->cluster.gpusPerNode,
+                               manifest->mesh.tp};
+    if (Status fits = checkTasks(**env, planned); !fits)
+      return refuseRank(**env, *manifest, *options, fits.error());
+    std::string warning = placementWarning(**env, planned);
+    if (!warning.empty() && (*env)->rank == 0)
+      std::fprintf(stderr, "reckon-run: warning: %s\n", warning.c_str());
+  }
   if (options->fault && options->fault->rank >= world)
     return reportError(
         makeError(ExitCode::BadSpec, "RECKON_FAULT: expected a rank below " +

@@ -28,6 +28,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -154,6 +155,9 @@ public:
   /// What is posted and not complete, a line each, for reports about hangs.
   virtual std::string describePending() const = 0;
 };
+
+/// The rank that, by an error of a Communicator, died or stopped.
+std::optional<int> blamedRank(const Error &error);
 
 } // namespace reckon::comm
 

@@ -6,8 +6,11 @@
 
 #include "runtime/comm/Control.h"
 
+#include "runtime/comm/Communicator.h"
+
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <sys/socket.h>
 
@@ -35,6 +38,19 @@ Error diedError(int rank) {
                    "rank " + std::to_string(rank) +
                        " died: it closed its connections without a word; see "
                        "the end of its log");
+}
+
+// What diedError() and the notices of ranks that stop begin with.
+std::optional<int> blamedRank(const Error &error) {
+  int rank = 0, used = 0;
+  if (error.code != ExitCode::DeadPeer ||
+      std::sscanf(error.message.c_str(), "rank %d %n", &rank, &used) != 1 ||
+      used == 0)
+    return std::nullopt;
+  std::string_view rest = std::string_view(error.message).substr(used);
+  if (!rest.starts_with("died") && !rest.starts_with("stopped"))
+    return std::nullopt;
+  return rank;
 }
 
 std::string listRanks(const std::vector<int> &ranks) {
@@ -142,6 +158,7 @@ Status Control::parse(Peer &peer) {
     std::string body = peer.inbox.substr(sizeof header, header.bytes);
     peer.inbox.erase(0, sizeof header + header.bytes);
     if (header.kind == Stop) {
+      peer.told = true;
       if (!notice_)
         notice_ = Notice::decode(body);
     } else if (header.kind == Gather && rank_ == 0) {
@@ -170,7 +187,12 @@ Status Control::check() {
         receive(peers_[i]);
         RECKON_TRY(parse(peers_[i]));
       }
-  // A notice names the cause, a closed connection may be its consequence.
+  // A notice names the cause, a closed connection may be its consequence. Only
+  // someone who was told to end is told so because of a death, often enough.
+  if (notice_ && notice_->code == static_cast<int>(ExitCode::Interrupted))
+    for (Peer &peer : peers_)
+      if (!closing_ && peer.ended && !peer.told)
+        return diedError(peer.rank);
   if (notice_)
     return toError(*notice_);
   if (rank_ == 0 && gathering_ && !ready_)

@@ -63,6 +63,7 @@ private:
     Fd fd;
     std::string inbox;
     bool ended = false;
+    bool told = false; // its notice came
   };
   static constexpr uint32_t kMaxMessage = 64u << 20;
 

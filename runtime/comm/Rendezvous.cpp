@@ -143,9 +143,31 @@ private:
     std::ostringstream text;
     text << "expected " << options_.world << " ranks at " << options_.master
          << " within " << options_.timeoutSeconds << " s, got " << arrived_
-         << ": " << listRanks(missing)
+         << ": " << listPlaces(missing)
          << " did not come; see whether they started and can reach this host";
     return makeError(ExitCode::Environment, text.str());
+  }
+
+  /// "ranks 2, 3 on n2 and rank 7 on n4", as far as their hosts are known.
+  std::string listPlaces(const std::vector<int> &ranks) const {
+    constexpr size_t kShown = 16;
+    auto hostOf = [&](int rank) {
+      auto at = static_cast<size_t>(rank);
+      return at < options_.hosts.size() ? options_.hosts[at] : std::string();
+    };
+    std::string text;
+    size_t places = 0, i = 0;
+    while (i < ranks.size() && places < kShown) {
+      std::vector<int> here;
+      std::string host = hostOf(ranks[i]);
+      while (i < ranks.size() && hostOf(ranks[i]) == host)
+        here.push_back(ranks[i++]);
+      text += (places++ ? ", " : "") + listRanks(here) +
+              (host.empty() ? "" : " on " + host);
+    }
+    if (i < ranks.size())
+      text += " and " + std::to_string(ranks.size() - i) + " more";
+    return text;
   }
 
   Error fail(const Error &error) {

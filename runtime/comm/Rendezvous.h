@@ -32,6 +32,8 @@ struct WorldOptions {
   uint32_t generation = 0;
   double timeoutSeconds = 60;
   Transport transport = Transport::Ring;
+  /// Node of every rank, to name where absent ranks should be; may be empty.
+  std::vector<std::string> hosts;
   /// Ranks with equal ids share memory; empty: found out by the system.
   std::string hostId;
   /// Posted and unfinished operations at a time, and segments of each.

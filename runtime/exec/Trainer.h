@@ -71,6 +71,7 @@ public:
   void recordEnd(const Status &status);
 
   int failedRank() const { return failedRank_; }
+  int64_t completed() const { return completed_; } ///< steps
   double loss() const { return loss_; }
   double gradNorm() const { return gradNorm_; }
   const Interpreter &interpreter() const { return *interpreter_; }

@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <netdb.h>
+#include <unistd.h>
 
 namespace reckon {
 namespace {
@@ -106,15 +107,18 @@ Result<RankEnv> readPlain(const Reader &env) {
   return out;
 }
 
+std::string stepNodes(const Reader &env) {
+  std::string list = env.text("SLURM_STEP_NODELIST");
+  return list.empty() ? env.text("SLURM_NODELIST") : list;
+}
+
 /// The first node's name, or the launch node's address where node names do not
 /// resolve (several nodes on one host).
 Result<std::string> slurmMaster(const Reader &env, int port,
                                 const std::string &nonce) {
   if (env.text("SLURM_STEP_NUM_NODES") == "1")
     return "unix:@reckon-" + nonce.substr(0, 80);
-  std::string list = env.text("SLURM_STEP_NODELIST");
-  if (list.empty())
-    list = env.text("SLURM_NODELIST");
+  std::string list = stepNodes(env);
   std::string host;
   if (!list.empty()) {
     Result<std::vector<std::string>> hosts = expandHostList(list);
@@ -152,6 +156,12 @@ Result<RankEnv> readSlurm(const Reader &env) {
     RECKON_TRY(perNode);
     if (static_cast<size_t>(*node) < perNode->size())
       onNode = (*perNode)[static_cast<size_t>(*node)];
+    out.tasksPerNode = std::move(*perNode);
+  }
+  if (std::string list = stepNodes(env); !list.empty()) {
+    Result<std::vector<std::string>> nodes = expandHostList(list);
+    RECKON_TRY(nodes);
+    out.nodes = std::move(*nodes);
   }
   Result<int> localRank = env.number("SLURM_LOCALID", 0, kMostRanks, 0);
   RECKON_TRY(localRank);
@@ -163,6 +173,16 @@ Result<RankEnv> readSlurm(const Reader &env) {
   // Job ids start at 1 in a fresh cluster and come again; srun's own port and
   // the restart count tell apart what the ids do not.
   std::string job = env.text("SLURM_JOB_ID"), step = env.text("SLURM_STEP_ID");
+  Result<int> restarts = env.number("SLURM_RESTART_COUNT", 0, 1 << 30, 0);
+  RECKON_TRY(restarts);
+  out.restarts = *restarts;
+  out.job = job + "." + step;
+  out.node = env.text("SLURMD_NODENAME");
+  // Only where it agrees with what is known for sure are other ranks' nodes
+  // worth naming: a cyclic distribution puts them elsewhere.
+  if (std::string at = out.nodeOf(*rank);
+      !at.empty() && !out.node.empty() && at != out.node)
+    out.nodes.clear();
   out.nonce = "slurm-" + job + "." + step + "-" +
               env.text("SLURM_SRUN_COMM_PORT") + "-" +
               env.text("SLURM_RESTART_COUNT") + "-" +
@@ -188,6 +208,12 @@ Result<RankEnv> readSlurm(const Reader &env) {
 
 } // namespace
 
+static std::string hostName() {
+  char name[256] = "";
+  (void)!::gethostname(name, sizeof name - 1);
+  return name;
+}
+
 const Surroundings &systemSurroundings() {
   static const Surroundings system{
       [](const char *name) -> std::optional<std::string> {
@@ -202,8 +228,25 @@ const Surroundings &systemSurroundings() {
         if (found)
           freeaddrinfo(found);
         return good;
-      }};
+      },
+      hostName()};
   return system;
+}
+
+std::string RankEnv::nodeOf(int rank) const {
+  // Block distribution, Slurm's default.
+  int begin = 0;
+  for (size_t i = 0; i < tasksPerNode.size() && i < nodes.size(); ++i) {
+    begin += tasksPerNode[i];
+    if (rank < begin)
+      return nodes[i];
+  }
+  return "";
+}
+
+std::string RankEnv::describe(int rank) const {
+  std::string at = nodeOf(rank);
+  return "rank " + std::to_string(rank) + (at.empty() ? "" : " (" + at + ")");
 }
 
 Result<std::optional<RankEnv>> readRankEnv(const Surroundings &from) {
@@ -215,6 +258,8 @@ Result<std::optional<RankEnv>> readRankEnv(const Surroundings &from) {
     return std::optional<RankEnv>();
   Result<RankEnv> read = plain ? readPlain(env) : readSlurm(env);
   RECKON_TRY(read);
+  if (read->node.empty())
+    read->node = from.hostName;
   return std::optional<RankEnv>(*read);
 }
 
@@ -227,6 +272,17 @@ Result<comm::WorldOptions> worldOptions(const RankEnv &env) {
   Result<comm::Transport> transport = comm::transportFromEnvironment();
   RECKON_TRY(transport);
   options.transport = *transport;
+  if (const char *limit = std::getenv("RECKON_MEET_LIMIT_S"); limit && *limit) {
+    char *end = nullptr;
+    options.timeoutSeconds = std::strtod(limit, &end);
+    if (*end || !(options.timeoutSeconds > 0))
+      return makeError(ExitCode::BadSpec,
+                       "expected RECKON_MEET_LIMIT_S to be seconds above 0, "
+                       "got '" +
+                           std::string(limit) + "'");
+  }
+  for (int rank = 0; !env.nodes.empty() && rank < env.world; ++rank)
+    options.hosts.push_back(env.nodeOf(rank));
   return options;
 }
 

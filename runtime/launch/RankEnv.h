@@ -17,6 +17,8 @@
 
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace reckon {
 
@@ -29,12 +31,26 @@ struct RankEnv {
   std::string master;
   /// Run id: equal on all ranks, different between jobs and restarts.
   std::string nonce;
+  /// This rank's node: Slurm's name for it, else the host's.
+  std::string node;
+  /// "17.0" (Slurm's job and step) and how often it was restarted.
+  std::string job;
+  int restarts = 0;
+  /// Under Slurm: the step's nodes and how many tasks each has.
+  std::vector<std::string> nodes;
+  std::vector<int> tasksPerNode;
+
+  /// Node of any rank; empty when not known.
+  std::string nodeOf(int rank) const;
+  /// "rank 3 (n2)", or "rank 3" when its node is not known.
+  std::string describe(int rank) const;
 };
 
 /// The process's surroundings; tests pass their own.
 struct Surroundings {
   std::function<std::optional<std::string>(const char *)> variable;
   std::function<bool(const std::string &)> resolves;
+  std::string hostName;
 };
 const Surroundings &systemSurroundings();
 
@@ -44,7 +60,8 @@ const Surroundings &systemSurroundings();
 Result<std::optional<RankEnv>>
 readRankEnv(const Surroundings &from = systemSurroundings());
 
-/// Options for joinWorld(), with RECKON_TRANSPORT applied.
+/// Options for joinWorld(), with RECKON_TRANSPORT and RECKON_MEET_LIMIT_S (how
+/// many seconds ranks wait for each other at the start; 60) applied.
 Result<comm::WorldOptions> worldOptions(const RankEnv &env);
 
 } // namespace reckon

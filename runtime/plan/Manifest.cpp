@@ -44,6 +44,10 @@ std::string writeManifest(const Manifest &manifest) {
                {"mesh", mesh},
                {"rank_order", order},
                {"world_size", worldSize(manifest.mesh)},
+               {"cluster",
+                {{"accelerator", manifest.cluster.accelerator},
+                 {"nodes", manifest.cluster.nodes},
+                 {"gpus_per_node", manifest.cluster.gpusPerNode}}},
                {"spec", manifest.spec},
                {"choice", manifest.choice},
                {"versions",
@@ -103,6 +107,20 @@ Result<Manifest> readManifest(std::string_view bytes, const std::string &file) {
     manifest.reckonVersion = version->get<std::string>();
   if (const Json *choice = at("choice", nullptr))
     manifest.choice = *choice;
+  if (const Json *accelerator = at("cluster", "accelerator");
+      accelerator && accelerator->is_string())
+    manifest.cluster.accelerator = accelerator->get<std::string>();
+  for (auto [key, target] :
+       {std::pair{"nodes", &manifest.cluster.nodes},
+        std::pair{"gpus_per_node", &manifest.cluster.gpusPerNode}}) {
+    const Json *value = at("cluster", key);
+    if (!value)
+      continue; // a plan that was not made for certain machines
+    if (!value->is_number_unsigned() || value->get<uint64_t>() > (1u << 24))
+      return corrupt(file,
+                     std::string("no number under \"cluster.") + key + "\"");
+    *target = value->get<uint32_t>();
+  }
 
   uint32_t *sizes[] = {&manifest.mesh.tp, &manifest.mesh.cp, &manifest.mesh.ep,
                        &manifest.mesh.dp, &manifest.mesh.pp};

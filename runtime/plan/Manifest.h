@@ -28,6 +28,13 @@ struct StageFile {
   std::string digest; ///< XXH3-128 of its bytes, 32 hex digits
 };
 
+/// The machines that the plan was made for; zeros when nothing says.
+struct PlannedCluster {
+  std::string accelerator; ///< "cpu", "h100-sxm", ...
+  uint32_t nodes = 0;
+  uint32_t gpusPerNode = 0; ///< ranks on each node
+};
+
 /// manifest.json.
 struct Manifest {
   std::string name;
@@ -38,6 +45,7 @@ struct Manifest {
   nlohmann::json choice;     ///< the candidate that was compiled, and why
   std::string reckonVersion; ///< of the compiler
   unsigned planFormat = kPlanFormat;
+  PlannedCluster cluster;
 };
 
 /// "stage-003.rkplan".
