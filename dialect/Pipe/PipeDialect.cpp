@@ -78,6 +78,48 @@ static void printSlotUses(OpAsmPrinter &printer, Operation *, ArrayAttr uses) {
   printer << ']';
 }
 
+/// Parses `["tokens", "saved" * 24]`: a role and how often it stands there.
+static ParseResult parseRoles(OpAsmParser &parser, ArrayAttr &roles) {
+  SmallVector<Attribute> parsed;
+  auto parseRun = [&]() -> ParseResult {
+    StringAttr role;
+    int64_t count = 1;
+    if (parser.parseAttribute(role))
+      return failure();
+    if (succeeded(parser.parseOptionalStar())) {
+      llvm::SMLoc where = parser.getCurrentLocation();
+      if (parser.parseInteger(count))
+        return failure();
+      if (count < 1)
+        return parser.emitError(where, "expected a count above 0, got ")
+               << count;
+    }
+    parsed.append(count, role);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseRun))
+    return failure();
+  roles = parser.getBuilder().getArrayAttr(parsed);
+  return success();
+}
+
+static void printRoles(OpAsmPrinter &printer, Operation *, ArrayAttr roles) {
+  printer << '[';
+  for (auto it = roles.begin(); it != roles.end();) {
+    auto end = std::find_if(it, roles.end(),
+                            [&](Attribute role) { return role != *it; });
+    // Short runs are easier to read as they are.
+    auto step = end - it > 2 ? end : it + 1;
+    if (it != roles.begin())
+      printer << ", ";
+    printer << *it;
+    if (step - it > 1)
+      printer << " * " << (step - it);
+    it = step;
+  }
+  printer << ']';
+}
+
 /// Parses `(%a: type, ...) { ... }`, the signature and body of a fragment.
 static ParseResult parseFragmentBody(OpAsmParser &parser, Region &body) {
   SmallVector<OpAsmParser::Argument> arguments;

@@ -128,7 +128,8 @@ def Pipe_FragmentOp : Pipe_Op<"fragment",
     layer op is left. Arguments and results live in slots, which an action
     binds; `roles` names the slot class of each argument, those of the results
     stand on `pipe.return`. The roles are the names of the slot classes, with
-    `saved` for a value inside a slot of class `stash`.
+    `saved` for a value inside a slot of class `stash`; `"saved" * 24` is short
+    for 24 of them.
 
     The fragment with `first_micro_batch` overwrites gradient accumulators,
     its sibling adds to them; otherwise the two are equal.
@@ -159,7 +160,8 @@ def Pipe_FragmentOp : Pipe_Op<"fragment",
   let regions = (region SizedRegion<1>:$bodyRegion);
   let assemblyFormat = [{
     $sym_name `kind` $kind (`first_micro_batch` $first_micro_batch^)?
-    `roles` $roles attr-dict-with-keyword custom<FragmentBody>($bodyRegion)
+    `roles` custom<Roles>($roles) attr-dict-with-keyword
+    custom<FragmentBody>($bodyRegion)
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
@@ -197,7 +199,7 @@ def Pipe_ReturnOp : Pipe_Op<"return",
   }];
   let arguments = (ins Variadic<AnyType>:$values, StrArrayAttr:$roles);
   let assemblyFormat = [{
-    ($values^)? `roles` $roles attr-dict (`:` type($values)^)?
+    ($values^)? `roles` custom<Roles>($roles) attr-dict (`:` type($values)^)?
   }];
   let builders = [OpBuilder<(ins), [{
     build($_builder, $_state, mlir::ValueRange(),

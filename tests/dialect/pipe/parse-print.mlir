@@ -153,19 +153,26 @@ pipe.program @tiny schedule("1f1b") sequence(64) micro_batch(2)
 // CHECK: #pipe.use<grad_out 3 acquire release>
 "test.attr"() {use = #pipe.use<grad_out 3 acquire release>} : () -> ()
 
-// A saved value is called what it was called where it was made.
+// A saved value is called what it was called where it was made; a run of more
+// than two equal roles is counted.
 // CHECK: pipe.program @named
 pipe.program @named sequence(8) micro_batch(1) micro_batches(1) global_batch(1) {
   pipe.stage 0 layers ["layers.0"] {
     pipe.fragment @begin kind begin roles [] () { pipe.return roles [] }
+    // CHECK: pipe.return {{.*}} roles ["saved" * 3]
     pipe.fragment @forward kind forward roles ["tokens"] (%t: tensor<8xi32>) {
-      %s = "test.op"() : () -> tensor<8x4xf32>
-      pipe.return %s roles ["saved"] : tensor<8x4xf32>
+      %s:3 = "test.op"()
+          : () -> (tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>)
+      pipe.return %s#0, %s#1, %s#2 roles ["saved", "saved" * 2]
+          : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
     }
-    // CHECK: (%tokens: tensor<8xi32>, %layers.0.gate: tensor<8x4xf32>,
+    // CHECK: roles ["tokens", "saved" * 3, "targets"]
+    // CHECK-SAME: (%tokens: tensor<8xi32>, %layers.0.gate: tensor<8x4xf32>,
+    // CHECK-SAME: %layers.0.up: tensor<8x4xf32>, %saved: tensor<8x4xf32>,
     pipe.fragment @backward_first kind backward first_micro_batch
-        roles ["tokens", "saved", "targets"]
-        (%t: tensor<8xi32>, %s: tensor<8x4xf32> loc("layers.0.gate"),
+        roles ["tokens", "saved" * 3, "targets"]
+        (%t: tensor<8xi32>, %a: tensor<8x4xf32> loc("layers.0.gate"),
+         %b: tensor<8x4xf32> loc("layers.0.up"), %c: tensor<8x4xf32>,
          %u: tensor<8xi32>) {
       pipe.return roles []
     }

@@ -643,3 +643,16 @@ pipe.program @p schedule("1f1b") sequence(8) micro_batch(1) micro_batches(1)
     }
   }
 }
+
+// -----
+
+// Counted roles: at least one.
+pipe.program @p schedule("1f1b") sequence(8) micro_batch(1) micro_batches(1)
+    global_batch(1) {
+  pipe.stage 0 layers ["l0"] {
+    // expected-error @+1 {{expected a count above 0}}
+    pipe.fragment @f kind forward roles ["saved" * 0] () {
+      pipe.return roles []
+    }
+  }
+}

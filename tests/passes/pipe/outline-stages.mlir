@@ -122,10 +122,9 @@
 // ONE:     pipe.stage 0 layers ["embedding", "layers.0", "layers.1", "head"]
 // ONE:     pipe.fragment @forward kind forward roles ["tokens"]
 // ONE:     pipe.return
-// ONE-SAME: roles ["saved", "saved", "saved", "saved", "saved"]
+// ONE-SAME: roles ["saved" * 5]
 // ONE:     pipe.fragment @backward_first
-// ONE-SAME: roles ["tokens", "saved", "saved", "saved", "saved", "saved",
-// ONE-SAME: "targets"]
+// ONE-SAME: roles ["tokens", "saved" * 5, "targets"]
 // ONE-NOT: pipe.stage 1
 
 // With one micro-batch every backward is a first one.
