@@ -14,16 +14,16 @@ using namespace reckon::plan;
 static constexpr unsigned kTp = 1u << static_cast<unsigned>(Axis::tp);
 
 Llama::Llama(TermTable &terms, const Intent &intent, const StageShare &share,
-             int64_t microBatchTokens, bool zero, int64_t metricsBytes,
-             int64_t scalarsBytes)
+             const Spread &spread)
     : terms_(terms), intent_(intent), share_(share), dims_(intent.dims),
-      tokens_(microBatchTokens), tp_(terms.functions().mesh().tp), zero_(zero),
-      metricsBytes_(metricsBytes), scalarsBytes_(scalarsBytes),
+      spread_(spread), tokens_(spread.microBatchTokens),
+      tp_(terms.functions().mesh().tp),
+      rows_(spread.sequenceParallel ? tokens_ / tp_ : tokens_),
       dtype_(intent.bf16 ? DType::bf16 : DType::f32),
       // Each token's loss counts once in the mean over the global batch.
       scale_(1.0 / static_cast<double>(intent.globalTokens())) {
   metrics_ = terms_.kernel(Kernel::fill_zero, {}, {}, {}, 0, DType::f64,
-                           metricsBytes_);
+                           spread_.metricsBytes);
   for (const model::Parameter &parameter : share.parameters) {
     parameters_[parameter.name] = parameter;
     weights_[parameter.name] =
@@ -81,9 +81,34 @@ TermId Llama::overTp(TermId partial, Reduction reduction) {
                            terms_[partial].bytes);
 }
 
+/// The sum of partial activations: all rows, or with sequence parallelism a
+/// tensor rank's part of them.
+TermId Llama::toRows(TermId partial) {
+  if (!spread_.sequenceParallel)
+    return overTp(partial);
+  return terms_.collective(Opcode::reduce_scatter, Reduction::sum, kTp, partial,
+                           terms_[partial].bytes / tp_);
+}
+
+/// All rows again, for a matrix.
+TermId Llama::allRows(TermId rows) {
+  if (!spread_.sequenceParallel)
+    return rows;
+  return terms_.collective(Opcode::all_gather, Reduction::sum, kTp, rows,
+                           terms_[rows].bytes * tp_);
+}
+
+/// A result as wide as the model, on the rows between matrices.
+TermId Llama::perRow(Kernel kernel, std::vector<FnId> args,
+                     std::vector<double> floats, std::vector<TermId> inputs,
+                     unsigned output) {
+  return terms_.kernel(kernel, args, floats, inputs, output, dtype_,
+                       rows_ * dims_.hidden * dtypeSize(dtype_));
+}
+
 TermId Llama::rmsNorm(TermId x, const std::string &name) {
-  return activation(Kernel::rms_norm, {constant(dims_.hidden)},
-                    {intent_.rmsNormEps}, {x, weight(name)}, dims_.hidden);
+  return perRow(Kernel::rms_norm, {constant(dims_.hidden)},
+                {intent_.rmsNormEps}, {x, weight(name)});
 }
 
 /// Rows and columns of this rank's part of a matrix.
@@ -101,8 +126,11 @@ TermId Llama::linear(TermId x, const std::string &name) {
                     {x, weight(name)}, n);
 }
 
+/// On as many rows as its operands have.
 TermId Llama::add(TermId a, TermId b) {
-  return activation(Kernel::add, {}, {}, {a, b}, dims_.hidden);
+  TermId operands[] = {a, b};
+  return terms_.kernel(Kernel::add, {}, {}, operands, 0, dtype_,
+                       terms_[a].bytes);
 }
 
 TermId Llama::rope(TermId x, int64_t heads, bool inverse) {
@@ -147,8 +175,8 @@ void Llama::gradWeight(TermId dy, TermId x, const std::string &name) {
 TermId Llama::gradNorm(TermId dy, TermId x, const std::string &name) {
   accumulate(name, Kernel::rms_norm_grad_weight, {constant(dims_.hidden)},
              {intent_.rmsNormEps}, {dy, x});
-  return activation(Kernel::rms_norm_grad_input, {constant(dims_.hidden)},
-                    {intent_.rmsNormEps}, {dy, x, weight(name)}, dims_.hidden);
+  return perRow(Kernel::rms_norm_grad_input, {constant(dims_.hidden)},
+                {intent_.rmsNormEps}, {dy, x, weight(name)});
 }
 
 // --- Layers -----------------------------------------------------------------
@@ -169,22 +197,24 @@ Llama::Saved Llama::forward(TermId x, int64_t layer) {
   Saved s;
   s.x = x;
   s.n1 = rmsNorm(x, prefix + "input_layernorm.weight");
-  s.q = rope(linear(s.n1, prefix + "self_attn.q_proj.weight"), heads, false);
-  s.k = rope(linear(s.n1, prefix + "self_attn.k_proj.weight"), kvHeads, false);
-  s.v = linear(s.n1, prefix + "self_attn.v_proj.weight");
+  TermId n1 = allRows(s.n1);
+  s.q = rope(linear(n1, prefix + "self_attn.q_proj.weight"), heads, false);
+  s.k = rope(linear(n1, prefix + "self_attn.k_proj.weight"), kvHeads, false);
+  s.v = linear(n1, prefix + "self_attn.v_proj.weight");
   std::vector<FnId> sizes{constant(heads), constant(kvHeads),
                           constant(dims_.headDim), constant(dims_.sequence)};
   s.o = activation(Kernel::attention, sizes, {}, {s.q, s.k, s.v},
                    heads * dims_.headDim);
   s.lse = f32(Kernel::attention, sizes, {}, {s.q, s.k, s.v},
               sequences * heads * dims_.sequence, 1);
-  s.x1 = add(x, overTp(linear(s.o, prefix + "self_attn.o_proj.weight")));
+  s.x1 = add(x, toRows(linear(s.o, prefix + "self_attn.o_proj.weight")));
   s.n2 = rmsNorm(s.x1, prefix + "post_attention_layernorm.weight");
-  s.gate = linear(s.n2, prefix + "mlp.gate_proj.weight");
-  s.up = linear(s.n2, prefix + "mlp.up_proj.weight");
+  TermId n2 = allRows(s.n2);
+  s.gate = linear(n2, prefix + "mlp.gate_proj.weight");
+  s.up = linear(n2, prefix + "mlp.up_proj.weight");
   s.act = activation(Kernel::swiglu, {constant(dims_.ffn / tp_)}, {},
                      {s.gate, s.up}, dims_.ffn / tp_);
-  s.y = add(s.x1, overTp(linear(s.act, prefix + "mlp.down_proj.weight")));
+  s.y = add(s.x1, toRows(linear(s.act, prefix + "mlp.down_proj.weight")));
   return s;
 }
 
@@ -194,21 +224,23 @@ TermId Llama::backward(TermId dy, const Saved &s, int64_t layer) {
   int64_t heads = dims_.heads / tp_, kvHeads = dims_.kvHeads / tp_;
   int64_t ffn = dims_.ffn / tp_;
 
-  gradWeight(dy, s.act, name("mlp.down_proj"));
-  TermId dAct = gradInput(dy, name("mlp.down_proj"));
+  TermId dY = allRows(dy), n1 = allRows(s.n1), n2 = allRows(s.n2);
+  gradWeight(dY, s.act, name("mlp.down_proj"));
+  TermId dAct = gradInput(dY, name("mlp.down_proj"));
   auto swiglu = [&](unsigned output) {
     return activation(Kernel::swiglu_grad, {constant(ffn)}, {},
                       {dAct, s.gate, s.up}, ffn, output);
   };
   TermId dGate = swiglu(0), dUp = swiglu(1);
-  gradWeight(dUp, s.n2, name("mlp.up_proj"));
-  gradWeight(dGate, s.n2, name("mlp.gate_proj"));
-  TermId dN2 = overTp(add(gradInput(dUp, name("mlp.up_proj")),
+  gradWeight(dUp, n2, name("mlp.up_proj"));
+  gradWeight(dGate, n2, name("mlp.gate_proj"));
+  TermId dN2 = toRows(add(gradInput(dUp, name("mlp.up_proj")),
                           gradInput(dGate, name("mlp.gate_proj"))));
   TermId dX1 = add(dy, gradNorm(dN2, s.x1, name("post_attention_layernorm")));
 
-  gradWeight(dX1, s.o, name("self_attn.o_proj"));
-  TermId dO = gradInput(dX1, name("self_attn.o_proj"));
+  TermId dAttended = allRows(dX1);
+  gradWeight(dAttended, s.o, name("self_attn.o_proj"));
+  TermId dO = gradInput(dAttended, name("self_attn.o_proj"));
   auto attention = [&](unsigned output, int64_t localHeads) {
     return activation(Kernel::attention_grad,
                       {constant(heads), constant(kvHeads),
@@ -219,10 +251,10 @@ TermId Llama::backward(TermId dy, const Saved &s, int64_t layer) {
   TermId dQ = rope(attention(0, heads), heads, true);
   TermId dK = rope(attention(1, kvHeads), kvHeads, true);
   TermId dV = attention(2, kvHeads);
-  gradWeight(dV, s.n1, name("self_attn.v_proj"));
-  gradWeight(dK, s.n1, name("self_attn.k_proj"));
-  gradWeight(dQ, s.n1, name("self_attn.q_proj"));
-  TermId dN1 = overTp(add(add(gradInput(dV, name("self_attn.v_proj")),
+  gradWeight(dV, n1, name("self_attn.v_proj"));
+  gradWeight(dK, n1, name("self_attn.k_proj"));
+  gradWeight(dQ, n1, name("self_attn.q_proj"));
+  TermId dN1 = toRows(add(add(gradInput(dV, name("self_attn.v_proj")),
                               gradInput(dK, name("self_attn.k_proj"))),
                           gradInput(dQ, name("self_attn.q_proj"))));
   return add(dX1, gradNorm(dN1, s.x, name("input_layernorm")));
@@ -233,7 +265,7 @@ TermId Llama::head(TermId x, int64_t microBatch) {
   int64_t width = dims_.vocab / tp_;
   TermId targets = terms_.symbol(symbols::kTargets, microBatch, DType::i32,
                                  tokens_ * dtypeSize(DType::i32));
-  TermId n = rmsNorm(x, "model.norm.weight");
+  TermId n = allRows(rmsNorm(x, "model.norm.weight"));
   TermId logits = linear(n, "lm_head.weight");
   std::vector<FnId> columns{constant(width), constant(width)};
   TermId max =
@@ -247,11 +279,11 @@ TermId Llama::head(TermId x, int64_t microBatch) {
   TermId lse = f32(Kernel::cross_entropy_loss, owner, {}, {sums, max, metrics_},
                    tokens_);
   metrics_ = terms_.kernel(Kernel::cross_entropy_loss, owner, {}, loss, 1,
-                           DType::f64, metricsBytes_);
+                           DType::f64, spread_.metricsBytes);
   TermId dLogits = activation(Kernel::cross_entropy_grad, columns, {scale_},
                               {logits, targets, lse}, width);
   gradWeight(dLogits, n, "lm_head.weight");
-  return gradNorm(overTp(gradInput(dLogits, "lm_head.weight")), x,
+  return gradNorm(toRows(gradInput(dLogits, "lm_head.weight")), x,
                   "model.norm.weight");
 }
 
@@ -264,7 +296,7 @@ Llama::Results Llama::microBatch(int64_t number, TermId input,
   if (share_.embedding) {
     tokens = terms_.symbol(symbols::kTokens, number, DType::i32,
                            tokens_ * dtypeSize(DType::i32));
-    x = overTp(activation(Kernel::embedding, lookup, {},
+    x = toRows(activation(Kernel::embedding, lookup, {},
                           {tokens, weight(table)}, dims_.hidden));
   }
   std::vector<Saved> saved;
@@ -280,7 +312,8 @@ Llama::Results Llama::microBatch(int64_t number, TermId input,
     saved.pop_back();
   }
   if (share_.embedding)
-    accumulate(table, Kernel::embedding_grad, lookup, {}, {dy, tokens});
+    accumulate(table, Kernel::embedding_grad, lookup, {},
+               {allRows(dy), tokens});
   else
     results.gradient = dy;
   return results;

@@ -31,13 +31,20 @@ struct StageShare {
   std::vector<model::Parameter> parameters;
 };
 
+/// How a plan spreads the work where the mathematics leaves it open.
+struct Spread {
+  int64_t microBatchTokens = 0;  ///< rows of a micro-batch of one replica
+  bool zero = false;             ///< optimizer states are flat shards over dp
+  bool sequenceParallel = false; ///< activations between matrices hold a tensor
+                                 ///< rank's part of the rows
+  int64_t metricsBytes = 0, scalarsBytes = 0;
+};
+
 /// The terms of a state after the step, or of the values in between.
 class Llama {
 public:
-  /// `zero`: optimizer states are flat shards over dp.
   Llama(TermTable &terms, const Intent &intent, const StageShare &share,
-        int64_t microBatchTokens, bool zero, int64_t metricsBytes,
-        int64_t scalarsBytes);
+        const Spread &spread);
 
   /// Values of one micro-batch that leave the stage, or end in it.
   struct Results {
@@ -73,11 +80,16 @@ private:
   TermId activation(plan::Kernel kernel, std::vector<FnId> args,
                     std::vector<double> floats, std::vector<TermId> inputs,
                     int64_t width, unsigned output = 0);
+  TermId perRow(plan::Kernel kernel, std::vector<FnId> args,
+                std::vector<double> floats, std::vector<TermId> inputs,
+                unsigned output = 0);
   TermId f32(plan::Kernel kernel, std::vector<FnId> args,
              std::vector<double> floats, std::vector<TermId> inputs,
              int64_t elements, unsigned output = 0);
   TermId overTp(TermId partial,
                 plan::Reduction reduction = plan::Reduction::sum);
+  TermId toRows(TermId partial);
+  TermId allRows(TermId rows);
   TermId rmsNorm(TermId x, const std::string &name);
   TermId linear(TermId x, const std::string &name);
   TermId add(TermId a, TermId b);
@@ -96,9 +108,9 @@ private:
   const Intent &intent_;
   const StageShare &share_;
   const model::ModelDims &dims_;
+  const Spread &spread_;
   int64_t tokens_, tp_;
-  bool zero_;
-  int64_t metricsBytes_, scalarsBytes_;
+  int64_t rows_; ///< of activations between matrices
   plan::DType dtype_;
   double scale_;
   TermId metrics_;

@@ -38,37 +38,41 @@ std::map<std::string, TermId> Llama::update() {
   for (const model::Parameter &parameter : share_.parameters) {
     Work work{&parameter, gradients_.at(parameter.name),
               localElements(parameter), 0};
-    if (zero_) {
+    // A norm's gradient sums over rows, of which each tensor rank saw a part.
+    if (spread_.sequenceParallel && !parameter.tpDim)
+      work.gradient = overTp(work.gradient);
+    if (spread_.zero) {
       int64_t block = (work.elements + dp - 1) / dp;
       work.padded = block * dp;
       work.elements = block;
       work.gradient = padding(work.gradient, work.padded);
     }
     if (dp > 1)
-      work.gradient = terms_.collective(
-          zero_ ? Opcode::reduce_scatter : Opcode::all_reduce, Reduction::sum,
-          kDp, work.gradient, work.elements * dtypeSize(DType::f32));
+      work.gradient = terms_.collective(spread_.zero ? Opcode::reduce_scatter
+                                                     : Opcode::all_reduce,
+                                        Reduction::sum, kDp, work.gradient,
+                                        work.elements * dtypeSize(DType::f32));
     // Equal on all replicas without ZeRO; on all tensor ranks when not split.
-    unsigned equal = (zero_ ? 0 : kDp) | (parameter.tpDim ? 0 : kTp);
+    unsigned equal = (spread_.zero ? 0 : kDp) | (parameter.tpDim ? 0 : kTp);
     FnId owner = ownerOn(functions.realAxes(equal));
     TermId inputs[] = {work.gradient, metrics_};
     metrics_ = terms_.kernel(Kernel::sum_squares, std::span(&owner, 1), {},
-                             inputs, 0, DType::f64, metricsBytes_);
+                             inputs, 0, DType::f64, spread_.metricsBytes);
     works.push_back(work);
   }
 
   unsigned world = functions.realAxes((1u << kNumAxes) - 1);
   if (world)
     metrics_ = terms_.collective(Opcode::all_reduce, Reduction::sum, world,
-                                 metrics_, metricsBytes_);
+                                 metrics_, spread_.metricsBytes);
   TermId summed[] = {metrics_};
   metrics_ =
       terms_.kernel(Kernel::clip_factor, {}, std::span(&intent_.clipGrad, 1),
-                    summed, 0, DType::f64, metricsBytes_);
+                    summed, 0, DType::f64, spread_.metricsBytes);
 
   std::map<std::string, TermId> after;
-  TermId scalars =
-      terms_.symbol(symbols::state("scalars"), -1, DType::f64, scalarsBytes_);
+  TermId scalars = terms_.symbol(symbols::state("scalars"), -1, DType::f64,
+                                 spread_.scalarsBytes);
   for (const Work &work : works) {
     const std::string &name = work.parameter->name;
     int64_t bytes = work.elements * dtypeSize(DType::f32);
@@ -78,7 +82,7 @@ std::map<std::string, TermId> Llama::update() {
     };
     // This replica's block of a padded whole.
     auto block = [&](TermId whole) {
-      if (!zero_)
+      if (!spread_.zero)
         return whole;
       int64_t size = work.elements * dtypeSize(terms_[whole].dtype);
       FnId offset = functions.make(
@@ -100,7 +104,7 @@ std::map<std::string, TermId> Llama::update() {
       after[name + "#main_weight"] = result(0, DType::f32);
     after[name + "#momentum"] = result(1, DType::f32);
     after[name + "#variance"] = result(2, DType::f32);
-    if (zero_ && dp > 1)
+    if (spread_.zero && dp > 1)
       fresh = terms_.collective(Opcode::all_gather, Reduction::sum, kDp, fresh,
                                 work.padded * dtypeSize(dtype_));
     after[name] = fresh;

@@ -100,6 +100,7 @@ public:
         if (action->kind == ActionKind::send && action->units.size() == 1)
           order_[stage.plan->channels[action->channel]->id].push_back(
               action->units[0].microbatch());
+    sequenceParallel_ = splitsRows();
     for (const Stage &stage : program_.stages)
       RECKON_TRY(check(stage));
     char factor[40];
@@ -142,19 +143,48 @@ private:
     DType dtype = intent_.bf16 ? DType::bf16 : DType::f32;
     int64_t tokens =
         int64_t(stage.plan->micro_batch_size) * stage.plan->sequence_length;
+    int64_t rows = sequenceParallel_ ? tokens / program_.mesh().tp : tokens;
     return terms_.symbol(symbols::message(*from), microBatch, dtype,
-                         tokens * intent_.dims.hidden * dtypeSize(dtype));
+                         rows * intent_.dims.hidden * dtypeSize(dtype));
+  }
+
+  /// Whether norms see a tensor rank's part of the rows: either way of
+  /// spreading them computes the same, as long as all of a plan goes one way.
+  bool splitsRows() const {
+    const StagePlanT &plan = *program_.stages[0].plan;
+    int64_t tokens = int64_t(plan.micro_batch_size) * plan.sequence_length;
+    for (const Stage &stage : program_.stages)
+      for (const PreparedFragment &fragment : stage.fragments)
+        for (const PreparedInstruction &instruction : fragment.instructions)
+          if (instruction.source->op == Opcode::launch &&
+              instruction.source->kernel == Kernel::rms_norm &&
+              !instruction.inputs.empty())
+            return program_.mesh().tp > 1 &&
+                   instruction.inputs[0].bytes <
+                       tokens * intent_.dims.hidden *
+                           dtypeSize(instruction.inputs[0].dtype);
+    return false;
+  }
+
+  Spread spreadOf(const Stage &stage) {
+    Spread spread;
+    spread.microBatchTokens =
+        int64_t(stage.plan->micro_batch_size) * stage.plan->sequence_length;
+    spread.zero = hasFlatStates(stage);
+    spread.sequenceParallel = sequenceParallel_;
+    spread.metricsBytes =
+        static_cast<int64_t>(findState(stage, Role::metrics)->bytes);
+    spread.scalarsBytes =
+        static_cast<int64_t>(findState(stage, Role::scalars)->bytes);
+    return spread;
   }
 
   Status check(const Stage &stage) {
     StageShare share;
     RECKON_TRY(readShare(stage, intent_, share));
     const StagePlanT &plan = *stage.plan;
-    Llama llama(terms_, intent_, share,
-                int64_t(plan.micro_batch_size) * plan.sequence_length,
-                hasFlatStates(stage),
-                static_cast<int64_t>(findState(stage, Role::metrics)->bytes),
-                static_cast<int64_t>(findState(stage, Role::scalars)->bytes));
+    Spread spread = spreadOf(stage);
+    Llama llama(terms_, intent_, share, spread);
     std::string name = "stage " + std::to_string(stage.number());
     if (!share.head && (!channel(stage, Direction::forward, true) ||
                         !channel(stage, Direction::backward, false)))
@@ -240,6 +270,7 @@ private:
   const Intent &intent_;
   TermTable terms_;
   ChannelOrder order_;
+  bool sequenceParallel_ = false;
   uint64_t parameters_ = 0, messages_ = 0, instructions_ = 0;
 };
 
