@@ -5,6 +5,10 @@
 // RUN: reckon-opt %S/Inputs/two-layers.mlir \
 // RUN:   -pass-pipeline='builtin.module(pipe-assign-stages{layout=2},pipe-outline-stages)' \
 // RUN:   | FileCheck %s --check-prefix=ONE
+// RUN: sed 's/%n = train.rms_norm\(.*\)$/%n = train.rms_norm\1 loc("here")/' \
+// RUN:   %S/Inputs/two-layers.mlir | reckon-opt -pipe-assign-stages \
+// RUN:   -pipe-outline-stages -mlir-print-debuginfo -mlir-print-local-scope \
+// RUN:   | FileCheck %s --check-prefix=LOC
 // RUN: sed 's/micro_batches(2)/micro_batches(1)/' %S/Inputs/two-layers.mlir \
 // RUN:   | reckon-opt -pipe-assign-stages -pipe-outline-stages \
 // RUN:   | FileCheck %s --check-prefix=SINGLE
@@ -130,3 +134,13 @@
 // With one micro-batch every backward is a first one.
 // SINGLE-COUNT-2: pipe.fragment @backward_first
 // SINGLE-NOT:     pipe.fragment @backward kind
+
+// Ops keep their locations, and arguments have those of what was saved. The
+// parts of the bucket, made anew, have that of the bucket: one line of the
+// input in both stages.
+// LOC: = train.rms_norm {{.*}} loc("here")
+// LOC: pipe.fragment @backward_first
+// LOC-SAME: %here: tensor<8x4xf32> loc("here")
+// LOC: dist.all_reduce {{.*}} axes ["dp"] {{.*}} loc("<stdin>":[[#LINE:]]:
+// LOC: pipe.stage 1
+// LOC: dist.all_reduce {{.*}} axes ["dp"] {{.*}} loc("<stdin>":[[#LINE]]:
