@@ -6,8 +6,6 @@
 
 #include "passes/dist/Passes.h"
 
-#include "llvm/ADT/StringSet.h"
-
 namespace reckon::dist {
 #define GEN_PASS_DEF_FUSECOLLECTIVES
 #include "passes/dist/Passes.h.inc"
@@ -72,36 +70,17 @@ bool elideInverse(Operation *op) {
   return true;
 }
 
-/// slice(all_reduce(x)) is a reduce-scatter over the axes of the slice, behind
-/// an all-reduce over those that the slice does not have.
+/// slice(all_reduce(x)) over the same axes is a reduce-scatter.
 bool fuseReduceScatter(SliceOp slice) {
   auto reduce = slice.getInputs()[0].getDefiningOp<AllReduceOp>();
   if (!reduce || reduce.getInputs().size() != 1 ||
-      !reduce.getResult(0).hasOneUse())
+      !reduce.getResult(0).hasOneUse() || reduce.getAxes() != slice.getAxes())
     return false;
-  llvm::StringSet<> kept;
-  for (Attribute axis : slice.getAxes())
-    kept.insert(cast<StringAttr>(axis).getValue());
-  llvm::SmallVector<Attribute> whole;
-  for (Attribute axis : reduce.getAxes())
-    if (!kept.erase(cast<StringAttr>(axis).getValue()))
-      whole.push_back(axis);
-  if (!kept.empty()) // sliced over an axis that was not reduced
-    return false;
-
   OpBuilder b(slice);
-  Value input = reduce.getInputs()[0];
-  if (!whole.empty())
-    input =
-        AllReduceOp::create(
-            b, reduce.getLoc(), input.getType(), input, b.getArrayAttr(whole),
-            b.getI64IntegerAttr(reduce.getGroupSize() / slice.getGroupSize()),
-            reduce.getReductionAttr(), reduce.getOriginAttr())
-            .getResult(0);
   Value part =
       ReduceScatterOp::create(
-          b, slice.getLoc(), slice.getResult(0).getType(), input,
-          slice.getAxesAttr(), slice.getGroupSizeAttr(),
+          b, slice.getLoc(), slice.getResult(0).getType(),
+          reduce.getInputs()[0], slice.getAxesAttr(), slice.getGroupSizeAttr(),
           reduce.getReductionAttr(), slice.getDimAttr(), slice.getOriginAttr())
           .getResult(0);
   slice.getResult(0).replaceAllUsesWith(part);

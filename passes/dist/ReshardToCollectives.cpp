@@ -95,13 +95,22 @@ FailureOr<Value> Lowering::build() {
     bool kept = gained.size() == 1 && lost.empty();
     if (!(sameDims || (kept && to.flat.empty())))
       return failure();
-    Value whole =
-        AllReduceOp::create(b, loc, input.getType(), input, names(partial),
-                            group(partial), reduction, origin())
-            .getResult(0);
+    auto reduce = [&](Value value, const Axes &axes) -> Value {
+      if (axes.empty())
+        return value;
+      return AllReduceOp::create(b, loc, value.getType(), value, names(axes),
+                                 group(axes), reduction, origin())
+          .getResult(0);
+    };
     if (sameDims && to.flat.empty())
-      return whole;
+      return reduce(input, partial);
+    // The axes that are sliced are reduced last, on their own: the sum then has
+    // the same order with and without the fusion.
     const Axes &axes = kept ? gained[0].axes : to.flat;
+    Axes first, last;
+    for (const std::string &axis : partial)
+      (llvm::is_contained(axes, axis) ? last : first).push_back(axis);
+    Value whole = reduce(reduce(input, first), last);
     return SliceOp::create(b, loc, type, whole, names(axes), group(axes),
                            kept ? number(gained[0].dim) : IntegerAttr(),
                            origin())

@@ -24,6 +24,7 @@ model: {name: small, architecture: llama, vocab_size: 256, hidden_size: 64,
         num_key_value_heads: 2}
 cluster: {accelerator: h100-sxm, nodes: 1, gpus_per_node: 4}
 training: {sequence_length: 64, global_batch_size: 8}
+parallelism: {sequence_parallel: false}
 )";
 
 constexpr const char *k70B = R"(
@@ -32,6 +33,7 @@ model: {name: llama3-70b, architecture: llama, vocab_size: 128256,
         num_attention_heads: 64, num_key_value_heads: 8}
 cluster: {accelerator: h100-sxm, nodes: 128, gpus_per_node: 8}
 training: {sequence_length: 8192, global_batch_size: 512}
+parallelism: {sequence_parallel: false}
 )";
 
 Spec load(const char *text, std::vector<std::string> sets = {}) {
@@ -75,6 +77,20 @@ TEST(Search, CountsTheWholeSpace) {
   EXPECT_EQ(result.rejected.memory, 0);
   EXPECT_EQ(result.feasible, 40);
   EXPECT_FALSE(result.infeasible);
+}
+
+TEST(Search, SequenceParallelismDoublesTheChoicesUnderTensorParallelism) {
+  std::vector<std::string> sets{"constraints.max_bubble=10"};
+  SearchResult without = search::search(load(kSmall, sets), 1000);
+  sets.push_back("parallelism.sequence_parallel=auto");
+  SearchResult with = search::search(load(kSmall, sets), 1000);
+  int64_t tensor = 0;
+  for (const Candidate &candidate : without.candidates)
+    tensor += candidate.choice.tp == 2;
+  EXPECT_EQ(tensor, 24 + 16); // the two lines with tp 2 above
+  EXPECT_EQ(with.evaluated, without.evaluated + tensor);
+  for (const Candidate &candidate : with.candidates)
+    EXPECT_TRUE(candidate.choice.tp == 2 || !candidate.choice.sequenceParallel);
 }
 
 TEST(Search, BestFirst) {
