@@ -92,18 +92,17 @@ namespace {
 /// Two operands of one instruction: may they meet, and do they?
 class OverlapCheck {
 public:
-  OverlapCheck(const Program &program, const Stage &stage)
-      : functions_(program.functions), stage_(stage) {}
+  explicit OverlapCheck(CoordFunctions &functions) : functions_(functions) {}
 
   /// Whether the bytes of two operands are on no rank the same.
   bool apart(const Operand &a, const Operand &b) const {
     if (a.region != b.region || a.index != b.index)
       return true; // regions lie apart, slots of one action too
-    return !functions_.overlap(start(a), a.bytes, start(b), b.bytes);
+    return !functions_.overlap(a.offset, a.bytes, b.offset, b.bytes);
   }
 
-  bool same(const Operand &a, const Operand &b) const {
-    return a.region == b.region && a.index == b.index && start(a) == start(b) &&
+  static bool same(const Operand &a, const Operand &b) {
+    return a.region == b.region && a.index == b.index && a.offset == b.offset &&
            a.bytes == b.bytes;
   }
 
@@ -111,36 +110,14 @@ public:
   /// group's ranks: how a gather or a scatter works in place.
   bool isBlock(const PreparedInstruction &instruction, const Operand &part,
                const Operand &whole) const {
-    if (part.region != whole.region || part.index != whole.index)
-      return false;
-    CoordFunctions &functions = const_cast<CoordFunctions &>(functions_);
-    int64_t begin = functions.at(start(whole), Coord());
-    const MeshT &mesh = functions.mesh();
-    FnId block = functions.make(instruction.axes, [&](const Coord &coord) {
-      int64_t index = 0, stride = 1;
-      for (Axis axis : kRankOrder)
-        if (instruction.axes & (1u << static_cast<unsigned>(axis))) {
-          index += stride * coord[axis];
-          stride *= axisSize(mesh, axis);
-        }
-      return begin + index * part.bytes;
-    });
-    return start(part) == block;
+    return !whole.varies &&
+           part.offset == functions_.shifted(
+                              functions_.block(instruction.axes, part.bytes),
+                              functions_.low(whole.offset));
   }
 
 private:
-  /// Within the state's arena or the region: comparable for equal indices.
-  FnId start(const Operand &operand) const {
-    if (operand.region != plan::Region::state || operand.varies)
-      return operand.offset;
-    auto base =
-        static_cast<int64_t>(stage_.plan->states[operand.index]->offset);
-    return const_cast<CoordFunctions &>(functions_)
-        .shifted(operand.offset, base);
-  }
-
-  const CoordFunctions &functions_;
-  const Stage &stage_;
+  CoordFunctions &functions_;
 };
 
 } // namespace
@@ -183,11 +160,11 @@ static Status checkInstruction(const Stage &stage, const OverlapCheck &overlap,
   return Status::success();
 }
 
-Status prove::checkArena(const Program &program, std::string &detail) {
+Status prove::checkArena(Program &program, std::string &detail) {
   size_t regions = 0, instructions = 0;
   for (const Stage &stage : program.stages) {
     RECKON_TRY(checkRegions(stage, regions));
-    OverlapCheck overlap(program, stage);
+    OverlapCheck overlap(program.functions);
     for (const PreparedFragment &fragment : stage.fragments)
       for (size_t i = 0; i < fragment.instructions.size(); ++i) {
         RECKON_TRY(checkInstruction(stage, overlap, fragment, i));

@@ -25,11 +25,11 @@ Status checkDeadlock(const Program &program, std::string &detail);
 
 /// Conflicting accesses to a byte are ordered by a stream or an event, and so
 /// are operations of one communicator.
-Status checkOrder(const Program &program, std::string &detail);
+Status checkOrder(Program &program, std::string &detail);
 
 /// States, slots and lanes lie apart; no instruction reads what it overwrites
 /// unless its kernel allows it.
-Status checkArena(const Program &program, std::string &detail);
+Status checkArena(Program &program, std::string &detail);
 
 /// Slots are acquired, used and released in turn, and there are as many as are
 /// in flight at once.

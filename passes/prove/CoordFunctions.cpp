@@ -107,7 +107,29 @@ FnId CoordFunctions::of(const std::unique_ptr<plan::ExprT> &expr,
   return expr ? of(*expr, stage) : constant(0);
 }
 
+FnId CoordFunctions::block(unsigned axes, int64_t size) {
+  return make(axes, [&](const Coord &coord) {
+    int64_t stride = size, offset = 0;
+    for (Axis axis : plan::kRankOrder)
+      if (axes & bit(axis)) {
+        offset += stride * coord[axis];
+        stride *= plan::axisSize(mesh_, axis);
+      }
+    return offset;
+  });
+}
+
+int64_t CoordFunctions::ranks(unsigned axes) const {
+  int64_t count = 1;
+  for (Axis axis : plan::kRankOrder)
+    if (axes & bit(axis))
+      count *= plan::axisSize(mesh_, axis);
+  return count;
+}
+
 FnId CoordFunctions::shifted(FnId f, int64_t delta) {
+  if (delta == 0)
+    return f;
   std::vector<int64_t> table = functions_[f].table;
   for (int64_t &value : table)
     value += delta;

@@ -33,6 +33,10 @@ public:
   /// Calls `value` for every coordinate; at most `axes` (bit i: axis i) matter.
   FnId make(unsigned axes,
             const std::function<int64_t(const plan::Coord &)> &value);
+  /// size * i on the i-th of the ranks that differ along `axes`.
+  FnId block(unsigned axes, int64_t size);
+  /// How many ranks differ along `axes`.
+  int64_t ranks(unsigned axes) const;
   /// f + delta.
   FnId shifted(FnId f, int64_t delta);
 

@@ -37,6 +37,8 @@ struct Spread {
   bool zero = false;             ///< optimizer states are flat shards over dp
   bool sequenceParallel = false; ///< activations between matrices hold a tensor
                                  ///< rank's part of the rows
+  bool jointNorms = false; ///< then: the gradients of norms are summed over
+                           ///< tensor ranks and replicas at once
   int64_t metricsBytes = 0, scalarsBytes = 0;
 };
 

@@ -39,7 +39,9 @@ std::map<std::string, TermId> Llama::update() {
     Work work{&parameter, gradients_.at(parameter.name),
               localElements(parameter), 0};
     // A norm's gradient sums over rows, of which each tensor rank saw a part.
-    if (spread_.sequenceParallel && !parameter.tpDim)
+    bool rowSum = spread_.sequenceParallel && !parameter.tpDim;
+    bool joint = rowSum && spread_.jointNorms;
+    if (rowSum && !joint)
       work.gradient = overTp(work.gradient);
     if (spread_.zero) {
       int64_t block = (work.elements + dp - 1) / dp;
@@ -48,10 +50,14 @@ std::map<std::string, TermId> Llama::update() {
       work.gradient = padding(work.gradient, work.padded);
     }
     if (dp > 1)
-      work.gradient = terms_.collective(spread_.zero ? Opcode::reduce_scatter
-                                                     : Opcode::all_reduce,
-                                        Reduction::sum, kDp, work.gradient,
-                                        work.elements * dtypeSize(DType::f32));
+      work.gradient = terms_.collective(Opcode::all_reduce, Reduction::sum,
+                                        joint ? kTp | kDp : kDp, work.gradient,
+                                        terms_[work.gradient].bytes);
+    if (spread_.zero) {
+      int64_t bytes = work.elements * dtypeSize(DType::f32);
+      work.gradient =
+          terms_.slice(work.gradient, functions.block(kDp, bytes), bytes);
+    }
     // Equal on all replicas without ZeRO; on all tensor ranks when not split.
     unsigned equal = (spread_.zero ? 0 : kDp) | (parameter.tpDim ? 0 : kTp);
     FnId owner = ownerOn(functions.realAxes(equal));
@@ -85,9 +91,8 @@ std::map<std::string, TermId> Llama::update() {
       if (!spread_.zero)
         return whole;
       int64_t size = work.elements * dtypeSize(terms_[whole].dtype);
-      FnId offset = functions.make(
-          kDp, [&](const Coord &coord) { return coord.dp * size; });
-      return terms_.slice(padding(whole, work.padded), offset, size);
+      return terms_.slice(padding(whole, work.padded),
+                          functions.block(kDp, size), size);
     };
     TermId main = intent_.bf16 ? shard("#main_weight") : block(weight(name));
     TermId inputs[] = {work.gradient, metrics_,           scalars,

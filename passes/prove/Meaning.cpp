@@ -101,6 +101,7 @@ public:
           order_[stage.plan->channels[action->channel]->id].push_back(
               action->units[0].microbatch());
     sequenceParallel_ = splitsRows();
+    jointNorms_ = sequenceParallel_ && reducesJointly();
     for (const Stage &stage : program_.stages)
       RECKON_TRY(check(stage));
     char factor[40];
@@ -166,12 +167,26 @@ private:
     return false;
   }
 
+  /// Whether something is summed over tensor ranks and replicas at once.
+  bool reducesJointly() const {
+    constexpr unsigned kJoint = 1u << static_cast<unsigned>(Axis::tp) |
+                                1u << static_cast<unsigned>(Axis::dp);
+    for (const Stage &stage : program_.stages)
+      for (const PreparedFragment &fragment : stage.fragments)
+        for (const PreparedInstruction &instruction : fragment.instructions)
+          if (instruction.axes == kJoint && !instruction.inputs.empty() &&
+              instruction.inputs[0].dtype == DType::f32)
+            return true; // and not the metrics of a single stage
+    return false;
+  }
+
   Spread spreadOf(const Stage &stage) {
     Spread spread;
     spread.microBatchTokens =
         int64_t(stage.plan->micro_batch_size) * stage.plan->sequence_length;
     spread.zero = hasFlatStates(stage);
     spread.sequenceParallel = sequenceParallel_;
+    spread.jointNorms = jointNorms_;
     spread.metricsBytes =
         static_cast<int64_t>(findState(stage, Role::metrics)->bytes);
     spread.scalarsBytes =
@@ -270,7 +285,7 @@ private:
   const Intent &intent_;
   TermTable terms_;
   ChannelOrder order_;
-  bool sequenceParallel_ = false;
+  bool sequenceParallel_ = false, jointNorms_ = false;
   uint64_t parameters_ = 0, messages_ = 0, instructions_ = 0;
 };
 

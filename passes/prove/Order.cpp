@@ -36,7 +36,7 @@ struct Cell {
 
 class OrderCheck {
 public:
-  OrderCheck(const Stage &stage, const CoordFunctions &functions)
+  OrderCheck(const Stage &stage, CoordFunctions &functions)
       : stage_(stage), functions_(functions), snapshots_(stage.numEvents) {
     groups_.resize(stage.plan->groups.size());
     channels_.resize(stage.plan->channels.size());
@@ -215,7 +215,7 @@ private:
   }
 
   const Stage &stage_;
-  const CoordFunctions &functions_;
+  CoordFunctions &functions_;
   std::vector<Snapshot> snapshots_;
   std::array<Clocks, kMaxStreams> known_{};
   std::array<std::vector<Item>, kMaxStreams> places_;
@@ -225,7 +225,7 @@ private:
 
 } // namespace
 
-Status prove::checkOrder(const Program &program, std::string &detail) {
+Status prove::checkOrder(Program &program, std::string &detail) {
   uint64_t accesses = 0, work = 0;
   for (const Stage &stage : program.stages) {
     if (stage.numStreams() > kMaxStreams)

@@ -21,11 +21,7 @@ Range Stage::slot(const SlotBindingT &binding) const {
 }
 
 Range Stage::resolve(const Operand &operand, const ActionT &action,
-                     const CoordFunctions &functions) const {
-  if (operand.varies)
-    return {functions.low(operand.offset),
-            functions.high(operand.offset) + operand.bytes, operand.bytes,
-            operand.offset, true};
+                     CoordFunctions &functions) const {
   int64_t base = 0;
   switch (operand.region) {
   case Region::state:
@@ -38,8 +34,11 @@ Range Stage::resolve(const Operand &operand, const ActionT &action,
     base = slot(*action.bindings[operand.index]).begin;
     break;
   }
-  base += functions.low(operand.offset);
-  return {base, base + operand.bytes, operand.bytes, operand.offset, false};
+  int64_t low = base + functions.low(operand.offset);
+  if (!operand.varies)
+    return {low, low + operand.bytes, operand.bytes, operand.offset, false};
+  return {low, base + functions.high(operand.offset) + operand.bytes,
+          operand.bytes, functions.shifted(operand.offset, base), true};
 }
 
 const PreparedInstruction *Stage::instruction(uint32_t action,
@@ -66,40 +65,28 @@ public:
                     " has no list \"step\"");
     stage.numEvents = stage.list->events;
     for (const auto &fragment : plan_.fragments)
-      RECKON_TRY(prepareFragment(*fragment, stage));
+      prepareFragment(*fragment, stage);
     for (const auto &action : stage.list->actions) {
       stage.moved.emplace_back();
       for (const auto &buffer : action->buffers)
-        RECKON_TRY(operand(*buffer, action->label, stage.moved.back()));
+        operand(*buffer, stage.moved.back());
     }
     return Status::success();
   }
 
 private:
-  Status operand(const BufferT &buffer, const std::string &where,
-                 std::vector<Operand> &list) {
+  void operand(const BufferT &buffer, std::vector<Operand> &list) {
     Operand operand;
     operand.region = buffer.region;
     operand.index = buffer.index;
     operand.dtype = buffer.dtype;
     operand.bytes = elementCount(buffer.shape) * dtypeSize(buffer.dtype);
     operand.offset = program_.functions.of(buffer.offset, plan_.stage);
-    if (!program_.functions.isConstant(operand.offset)) {
-      if (buffer.region != Region::state)
-        return refuse("stage " + std::to_string(plan_.stage) + ", " + where +
-                      ": a buffer in a slot or lane lies at other places on "
-                      "other ranks, and " +
-                      "the proofs expect one place");
-      operand.varies = true;
-      operand.offset = program_.functions.shifted(
-          operand.offset,
-          static_cast<int64_t>(plan_.states[buffer.index]->offset));
-    }
+    operand.varies = !program_.functions.isConstant(operand.offset);
     list.push_back(operand);
-    return Status::success();
   }
 
-  Status prepareFragment(const FragmentT &fragment, Stage &stage) {
+  void prepareFragment(const FragmentT &fragment, Stage &stage) {
     PreparedFragment prepared;
     prepared.source = &fragment;
     prepared.firstEvent = stage.numEvents;
@@ -107,11 +94,10 @@ private:
     for (const auto &source : fragment.instructions) {
       PreparedInstruction instruction;
       instruction.source = source.get();
-      std::string where = "fragment " + fragment.name;
       for (const auto &input : source->inputs)
-        RECKON_TRY(operand(*input, where, instruction.inputs));
+        operand(*input, instruction.inputs);
       for (const auto &output : source->outputs)
-        RECKON_TRY(operand(*output, where, instruction.outputs));
+        operand(*output, instruction.outputs);
       for (const auto &arg : source->args)
         instruction.args.push_back(program_.functions.of(arg, plan_.stage));
       if (source->op == Opcode::all_reduce ||
@@ -124,7 +110,6 @@ private:
       prepared.instructions.push_back(std::move(instruction));
     }
     stage.fragments.push_back(std::move(prepared));
-    return Status::success();
   }
 
   Program &program_;

@@ -21,10 +21,8 @@ struct Operand {
   uint32_t index = 0;
   plan::DType dtype = plan::DType::f32;
   int64_t bytes = 0;
-  /// From the region's start; for states that differ between ranks from the
-  /// arena's.
-  FnId offset = 0;
-  bool varies = false; ///< the offset differs between ranks (states only)
+  FnId offset = 0;     ///< from the start of the state, slot or lane
+  bool varies = false; ///< the offset differs between ranks
 };
 
 /// The bytes [begin, end) of an arena. On a range that varies these bound the
@@ -61,7 +59,7 @@ struct Stage {
   size_t numStreams() const { return plan->streams.size(); }
   /// Where an operand lies while `action` runs.
   Range resolve(const Operand &operand, const plan::ActionT &action,
-                const CoordFunctions &functions) const;
+                CoordFunctions &functions) const;
   Range slot(const plan::SlotBindingT &binding) const;
   /// An instruction, or null for the action itself.
   const PreparedInstruction *instruction(uint32_t action, int index) const;
@@ -78,8 +76,7 @@ struct Program {
 };
 
 /// Works out every operand. Refuses what has no meaning: stages of different
-/// meshes or out of order, no list "step", an offset inside a slot or a lane
-/// that differs between ranks.
+/// meshes or out of order, no list "step".
 Status prepare(std::span<const plan::StagePlanT *const> stages,
                Program &program);
 

@@ -124,26 +124,54 @@ TermId TermTable::kernel(Kernel kernel, std::span<const FnId> args,
   return intern(term, args, floats, inputs);
 }
 
+/// Whether `bytes` at `offset` are a rank's share of the whole along `axes`.
+bool TermTable::isBlock(unsigned axes, FnId offset, int64_t bytes,
+                        int64_t whole) {
+  return bytes * functions_.ranks(axes) == whole &&
+         offset == functions_.block(axes, bytes);
+}
+
 TermId TermTable::collective(Opcode op, Reduction reduction, unsigned axes,
                              TermId input, int64_t bytes) {
+  constexpr unsigned kPp = 1u << static_cast<unsigned>(Axis::pp);
+  const TermNode from = terms_[input];
+  if (op == Opcode::reduce_scatter && !(axes & kPp) &&
+      bytes * functions_.ranks(axes) == from.bytes)
+    return slice(
+        collective(Opcode::all_reduce, reduction, axes, input, from.bytes),
+        functions_.block(axes, bytes), bytes);
+  if (op == Opcode::all_gather && from.kind == TermKind::Slice) {
+    TermId wholeId = inputs(input)[0];
+    const TermNode &whole = terms_[wholeId];
+    if (whole.kind == TermKind::Collective &&
+        static_cast<Opcode>(whole.code) == Opcode::all_reduce &&
+        (axes & ~whole.axes) == 0 && bytes == whole.bytes &&
+        isBlock(axes, args(input)[0], from.bytes, whole.bytes))
+      return wholeId; // equal on all ranks that gather it
+  }
   TermNode term;
   term.kind = TermKind::Collective;
   term.code = static_cast<uint32_t>(op);
   term.reduction =
       op == Opcode::all_gather ? 0 : static_cast<uint8_t>(reduction);
   term.axes = axes;
-  term.dtype = terms_[input].dtype;
+  term.dtype = from.dtype;
   term.bytes = bytes;
   return intern(term, {}, {}, std::span(&input, 1));
 }
 
 TermId TermTable::slice(TermId whole, FnId offset, int64_t bytes) {
+  const TermNode &from = terms_[whole];
   if (functions_.isConstant(offset) && functions_.low(offset) == 0 &&
-      terms_[whole].bytes == bytes)
+      from.bytes == bytes)
     return whole;
+  if (from.kind == TermKind::Collective &&
+      static_cast<Opcode>(from.code) == Opcode::all_gather &&
+      isBlock(from.axes, offset, bytes, from.bytes))
+    return inputs(whole)[0];
   TermNode term;
   term.kind = TermKind::Slice;
-  term.dtype = terms_[whole].dtype;
+  term.dtype = from.dtype;
   term.bytes = bytes;
   return intern(term, std::span(&offset, 1), {}, std::span(&whole, 1));
 }

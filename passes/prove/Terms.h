@@ -65,9 +65,11 @@ public:
   TermId kernel(plan::Kernel kernel, std::span<const FnId> args,
                 std::span<const double> floats, std::span<const TermId> inputs,
                 unsigned output, plan::DType dtype, int64_t bytes);
+  /// A reduce_scatter is this rank's block of an all_reduce; gathering such
+  /// blocks again gives the all_reduce.
   TermId collective(plan::Opcode op, plan::Reduction reduction, unsigned axes,
                     TermId input, int64_t bytes);
-  /// The whole when it is the whole.
+  /// The whole when it is the whole; a gather's input when it is that block.
   TermId slice(TermId whole, FnId offset, int64_t bytes);
   /// The part when there is one.
   TermId concat(std::span<const TermId> parts);
@@ -95,6 +97,7 @@ public:
 private:
   TermId intern(TermNode term, std::span<const uint32_t> args,
                 std::span<const double> floats, std::span<const TermId> inputs);
+  bool isBlock(unsigned axes, FnId offset, int64_t bytes, int64_t whole);
   void grow();
   uint64_t hash(const TermNode &term, const uint32_t *words) const;
 
