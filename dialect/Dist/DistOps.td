@@ -97,8 +97,8 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure,
 
     Example:
     ```mlir
-    %r = dist.reshard %p from #dist.sharding<[["dp"], []], unreduced = ["tp"]>
-        to #dist.sharding<[["dp"], []]> : tensor<8x64xf32> -> tensor<8x64xf32>
+    %r = dist.reshard %p from <[["dp"], []], unreduced = ["tp"]>
+        to <[["dp"], []]> : tensor<8x64xf32> -> tensor<8x64xf32>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$input, Dist_ShardingAttr:$from,

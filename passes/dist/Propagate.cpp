@@ -273,6 +273,7 @@ LogicalResult Propagator::visit(Operation *op) {
              << sink.getState() << " is sharded " << state.str();
   } else if (auto write = dyn_cast<train::WriteOp>(op)) {
     Sharding state = stateSharding(op, write.getState());
+    state.origin.clear(); // what splits the state is not what moves the value
     if (shardingOf(write.getValue()) != state)
       reshard(write.getValueMutable(), state);
   }

@@ -21,8 +21,8 @@ dist.mesh @world axes ["tp", "cp", "ep", "dp", "pp"] sizes [2, 1, 1, 4, 2]
 // CHECK-SAME:   from <{{\[\[}}"dp"], []], unreduced = ["tp"]>
 // CHECK-SAME:   to <{{\[\[}}"dp"], []]>
 // CHECK-SAME:   : tensor<8x64xf32> -> tensor<8x64xf32>
-%0 = dist.reshard %p from #dist.sharding<[["dp"], []], unreduced = ["tp"]>
-    to #dist.sharding<[["dp"], []]> : tensor<8x64xf32> -> tensor<8x64xf32>
+%0 = dist.reshard %p from <[["dp"], []], unreduced = ["tp"]>
+    to <[["dp"], []]> : tensor<8x64xf32> -> tensor<8x64xf32>
 
 // A flat part has one dimension once shapes are local; the sharding still has
 // one list per dimension of the tensor that it is a part of.

@@ -44,19 +44,24 @@ train.program @accumulate sequence(8) micro_batch(1) micro_batches(1)
 
 // ZeRO-1: the update reads a gradient once, reduced over dp and cut to the
 // flat part of the optimizer's states; norm and optimizer share it. The new
-// values are gathered where they are written.
+// values are gathered where they are written. Both happen because of dp, also
+// when the state itself is split because of tp.
 // CHECK-LABEL: train.program @zero
 train.program @zero sequence(8) micro_batch(1) micro_batches(1)
     global_batch(1) {
-  dist.mesh @world axes ["tp", "dp"] sizes [2, 2] {origins = {dp = "a.yaml:2:2"}}
-  train.state @w parameter {dist.sharding = #dist.sharding<[[], []]>}
-      : tensor<6x4xf32>
+  dist.mesh @world axes ["tp", "dp"] sizes [2, 2]
+      {origins = {dp = "a.yaml:2:2", tp = "a.yaml:1:1"}}
+  train.state @w parameter {dist.sharding =
+      #dist.sharding<[["tp"], []], origin = "a.yaml:1:1">} : tensor<6x4xf32>
   train.state @"w#gradient" gradient of @w {dist.sharding =
-      #dist.sharding<[[], []], unreduced = ["dp"]>} : tensor<6x4xf32>
+      #dist.sharding<[["tp"], []], unreduced = ["dp"], origin = "a.yaml:1:1">}
+      : tensor<6x4xf32>
   train.state @"w#momentum" momentum of @w {dist.sharding =
-      #dist.sharding<[[], []], flat = ["dp"]>} : tensor<6x4xf32>
+      #dist.sharding<[["tp"], []], flat = ["dp"], origin = "a.yaml:1:1">}
+      : tensor<6x4xf32>
   train.state @"w#variance" variance of @w {dist.sharding =
-      #dist.sharding<[[], []], flat = ["dp"]>} : tensor<6x4xf32>
+      #dist.sharding<[["tp"], []], flat = ["dp"], origin = "a.yaml:1:1">}
+      : tensor<6x4xf32>
   train.state @scalars scalars {dist.sharding = #dist.sharding<[[]]>}
       : tensor<8xf64>
   train.state @metrics metrics {dist.sharding = #dist.sharding<[[]]>}
@@ -65,10 +70,11 @@ train.program @zero sequence(8) micro_batch(1) micro_batches(1)
   // CHECK:      train.update {
   train.update {
     // CHECK-NEXT: %[[G:.*]] = train.read @"w#gradient"
-    // CHECK-SAME:   unreduced = ["dp"]>
+    // CHECK-SAME:   #dist.sharding<{{\[\[}}"tp"], []], unreduced = ["dp"],
     // CHECK-NEXT: %[[F:.*]] = dist.reshard %[[G]]
-    // CHECK-SAME:   from <{{\[\[}}], []], unreduced = ["dp"]>
-    // CHECK-SAME:   to <{{\[\[}}], []], flat = ["dp"], origin = "a.yaml:2:2">
+    // CHECK-SAME:   from <{{\[\[}}"tp"], []], unreduced = ["dp"],
+    // CHECK-SAME:   to <{{\[\[}}"tp"], []], flat = ["dp"],
+    // CHECK-SAME:   origin = "a.yaml:2:2">
     // CHECK-NEXT: train.sum_squares @metrics, %[[F]]
     // The norm and the loss are sums over all ranks, tp included.
     // CHECK-NEXT: %[[M:.*]] = train.read @metrics
@@ -81,7 +87,7 @@ train.program @zero sequence(8) micro_batch(1) micro_batches(1)
     // CHECK-SAME:   flat = ["dp"]
     // CHECK-NEXT: %[[W:.*]] = dist.reshard %[[P]]
     // CHECK-SAME:   flat = ["dp"]
-    // CHECK-SAME:   to <{{\[\[}}], []], origin = "a.yaml:2:2">
+    // CHECK-SAME:   to <{{\[\[}}"tp"], []], origin = "a.yaml:2:2">
     // CHECK-NEXT: train.write @w, %[[W]]
     %g = train.read @"w#gradient" : tensor<6x4xf32>
     train.sum_squares @metrics, %g : tensor<6x4xf32>

@@ -55,6 +55,7 @@ train.program @sum_of_partial sequence(8) micro_batch(1) micro_batches(1)
     %g = "test.value"() {dist.sharding = [#dist.sharding<[["dp"], ["tp"]]>]}
         : () -> tensor<8x6xf32>
     // CHECK:      train.layer "layers.0"
+    // CHECK-SAME:   {dist.sharding = [#dist.sharding<{{\[\[}}"dp"], []]>]}
     // CHECK:      %[[A:.*]] = train.linear
     // CHECK-NOT:  dist.reshard
     // CHECK:      %[[S:.*]] = train.add %[[A]], %[[A]]
@@ -63,7 +64,6 @@ train.program @sum_of_partial sequence(8) micro_batch(1) micro_batches(1)
     // CHECK-SAME:   from <{{\[\[}}"dp"], []], unreduced = ["tp"]>
     // CHECK-SAME:   to <{{\[\[}}"dp"], []]>
     // CHECK-NEXT: train.yield %[[R]]
-    // CHECK-NEXT: } {dist.sharding = [#dist.sharding<{{\[\[}}"dp"], []]>]}
     %y = train.layer "layers.0" (%g) {
     ^bb0(%x: tensor<8x6xf32>):
       %w = train.read @a : tensor<4x6xf32>

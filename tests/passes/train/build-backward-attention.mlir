@@ -18,7 +18,8 @@ train.program @attention sequence(4) micro_batch(1) micro_batches(1)
     // rotation, v, q after its rotation, o and lse. The rotation table is a
     // state and is read again; q and k before rotation are not saved.
     // CHECK:      %[[OUT:.*]]:6 = train.layer "layers.0"(%[[IN:.*]]) {
-    // CHECK:        %[[V:.*]] = train.linear {{.*}} -> tensor<4x2xf32>
+    // CHECK:        train.read @wv
+    // CHECK-NEXT:   %[[V:.*]] = train.linear
     // CHECK:        %[[QR:.*]] = train.rope {{.*}} -> tensor<4x4xf32>
     // CHECK:        %[[KR:.*]] = train.rope {{.*}} -> tensor<4x2xf32>
     // CHECK:        %o, %lse = train.attention %[[QR]], %[[KR]], %[[V]]
@@ -62,10 +63,10 @@ train.program @attention sequence(4) micro_batch(1) micro_batches(1)
 // by the inverse rotation; n feeds three projections, so its cotangents are
 // added twice: v first (it was defined last), then k, then q.
 // CHECK:      train.layer_grad "layers.0"
-// CHECK-NEXT: ^bb0(%[[DY:.*]]: tensor<4x4xf32>, %[[N:.*]]: tensor<4x4xf32>,
-// CHECK-SAME:   %[[SV:.*]]: tensor<4x2xf32>, %[[SQ:.*]]: tensor<4x4xf32>,
-// CHECK-SAME:   %[[SK:.*]]: tensor<4x2xf32>, %[[SO:.*]]: tensor<4x4xf32>,
-// CHECK-SAME:   %[[SL:.*]]: tensor<1x2x4xf32>):
+// CHECK-NEXT: ^bb0(%[[DY:arg.]]: tensor<4x4xf32>, %[[N:arg.]]: tensor<4x4xf32>,
+// CHECK-SAME:   %[[SV:arg.]]: tensor<4x2xf32>, %[[SQ:arg.]]: tensor<4x4xf32>,
+// CHECK-SAME:   %[[SK:arg.]]: tensor<4x2xf32>, %[[SO:arg.]]: tensor<4x4xf32>,
+// CHECK-SAME:   %[[SL:arg.]]: tensor<1x2x4xf32>):
 // CHECK-NEXT:   %dq, %dk, %dv = train.attention_grad %[[DY]], %[[SQ]], %[[SK]],
 // CHECK-SAME:     %[[SV]], %[[SO]], %[[SL]]
 // CHECK-NEXT:   %[[T:.*]] = train.read @table
