@@ -128,6 +128,10 @@ Result<exec::TrainOptions> trainOptions(const Arguments &arguments,
   if (!trace)
     return trace.error();
   options.trace = trace->value_or(0) != 0;
+  auto profile = numberFromEnvironment("RECKON_PROFILE");
+  if (!profile)
+    return profile.error();
+  options.profile = profile->value_or(0) != 0;
   options.terminal = isatty(STDOUT_FILENO) != 0;
   return options;
 }

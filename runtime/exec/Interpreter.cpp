@@ -175,7 +175,14 @@ Result<Interpreter::Turn> Interpreter::instruction(Queue &queue, Item &item) {
   if (instruction.op == Opcode::launch || instruction.op == Opcode::copy) {
     int64_t start = clock_.monotonicNs();
     RECKON_TRY(instruction.op == Opcode::launch ? launch(item) : copy(item));
-    times_.compute += clock_.monotonicNs() - start;
+    int64_t spent = clock_.monotonicNs() - start;
+    Kernel kernel = instruction.op == Opcode::launch
+                        ? instruction.source->kernel
+                        : Kernel::copy;
+    KernelTime &time = times_.kernels[static_cast<size_t>(kernel)];
+    ++time.calls;
+    time.nanoseconds += spent;
+    times_.compute += spent;
     complete(queue);
     return Turn::Computed;
   }

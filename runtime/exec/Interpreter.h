@@ -17,6 +17,7 @@
 #include "runtime/base/Os.h"
 #include "runtime/exec/StageProgram.h"
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <optional>
@@ -33,11 +34,20 @@ public:
                       std::span<int32_t> out) = 0;
 };
 
+/// How often a kernel ran in a step, and how long in all.
+struct KernelTime {
+  int64_t calls = 0;
+  int64_t nanoseconds = 0;
+};
+
 /// Where the time of a step went, in nanoseconds of this rank's thread.
 struct StepTimes {
   int64_t compute = 0;       ///< in kernels and copies
   int64_t communication = 0; ///< nothing to run, a collective under way
   int64_t idle = 0;          ///< nothing to run but messages of other stages
+  /// By kernel number; copy instructions count as the copy kernel. Their sum is
+  /// compute.
+  std::array<KernelTime, device::kernelCount> kernels = {};
 };
 
 struct InterpreterOptions {

@@ -89,6 +89,13 @@ Status Trainer::openFiles() {
     traceFile_ = std::move(*trace);
     RECKON_TRY(traceFile_.write("step,stage,label\n"));
   }
+  if (options_.profile) {
+    auto profile = observe::LineFile::open(
+        observe::rankFileName(directory, "profile", rank, "jsonl"), true);
+    if (!profile)
+      return profile.error();
+    profileFile_ = std::move(*profile);
+  }
   if (rank == 0) {
     auto metrics = observe::LineFile::open(directory + "/metrics.jsonl", true);
     if (!metrics)
@@ -145,7 +152,12 @@ Status Trainer::setUpLocal() {
 
   std::unique_ptr<data::SampleSource> source;
   if (program_->maxLoadElements() > 0) {
-    if (plan_.data->format != "text" || plan_.data->tokenizer != "byte")
+    // A spec without training.data leaves both empty; --data then means text.
+    auto neither = [](const std::string &value, const char *supported) {
+      return !value.empty() && value != supported;
+    };
+    if (neither(plan_.data->format, "text") ||
+        neither(plan_.data->tokenizer, "byte"))
       return makeError(ExitCode::Incompatible,
                        "expected data format text with tokenizer byte, got " +
                            plan_.data->format + " with " +
@@ -294,6 +306,27 @@ Status Trainer::traceLines(int64_t number) {
   return traceFile_.write(text);
 }
 
+Status Trainer::profileLine(int64_t number, double seconds) {
+  if (!options_.profile)
+    return Status::success();
+  const StepTimes &times = interpreter_->times();
+  line_.clear();
+  line_.add("step", number)
+      .add("rank", int64_t(communicator_.rank()))
+      .add("step_s", seconds)
+      .add("compute_s", 1e-9 * static_cast<double>(times.compute))
+      .add("communication_s", 1e-9 * static_cast<double>(times.communication))
+      .add("idle_s", 1e-9 * static_cast<double>(times.idle))
+      .beginObject("kernels");
+  for (size_t i = 0; i < times.kernels.size(); ++i)
+    if (const KernelTime &time = times.kernels[i]; time.calls > 0)
+      line_.beginObject(EnumNameKernel(static_cast<Kernel>(i)))
+          .add("calls", time.calls)
+          .add("s", 1e-9 * static_cast<double>(time.nanoseconds))
+          .endObject();
+  return profileFile_.write(line_.endObject().finish());
+}
+
 Status Trainer::dumpsAfter(int64_t number) {
   for (const DumpRequest &dump : options_.dumps) {
     if (dump.step != number)
@@ -320,6 +353,7 @@ Status Trainer::run() {
     int64_t start = clock_.monotonicNs();
     RECKON_TRY(step(number));
     double seconds = 1e-9 * static_cast<double>(clock_.monotonicNs() - start);
+    RECKON_TRY(profileLine(number, seconds));
     RECKON_TRY(metricsLine(number, seconds));
     RECKON_TRY(traceLines(number));
     RECKON_TRY(dumpsAfter(number));

@@ -40,6 +40,7 @@ struct TrainOptions {
   std::optional<fault::Fault> fault;
   std::optional<uint64_t> queueSeed;
   bool trace = false;
+  bool profile = false; ///< profile-00000.jsonl: time by kernel of each step
   const std::atomic<bool> *stop = nullptr;
   std::FILE *out = stdout;
   bool terminal = false;
@@ -84,6 +85,7 @@ private:
   Status announce();
   Status metricsLine(int64_t number, double seconds);
   Status traceLines(int64_t number);
+  Status profileLine(int64_t number, double seconds);
   Status dumpsAfter(int64_t number);
   const plan::StateT *stateOf(plan::Role role) const;
 
@@ -115,6 +117,7 @@ private:
   observe::LineFile metricsFile_;
   observe::LineFile eventsFile_;
   observe::LineFile traceFile_;
+  observe::LineFile profileFile_;
   observe::JsonLine line_;
   std::unique_ptr<observe::LiveLine> live_;
 };
