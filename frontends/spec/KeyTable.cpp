@@ -222,8 +222,8 @@ std::vector<KeyRow> makeTable() {
   number(Kind::Integer, "training.train_steps", "1000", 1, 1e12,
          "Optimizer steps; the horizon of the learning-rate schedule.");
   words(Kind::Word, "training.precision", "bf16", "fp32|bf16|fp8", "fp32|bf16",
-        "bf16 computes in bf16 and keeps main weights in fp32. bf16 is "
-        "planned and compiled, not yet run.");
+        "bf16 keeps activations and parameters in bf16; sums, gradients, main "
+        "weights and optimizer states are fp32.");
   words(Kind::Word, "training.grad_reduce_dtype", "fp32", "fp32|bf16", "fp32",
         "Type in which gradients are accumulated and reduced.");
   section("training.optimizer", "The optimizer. Optional.");
