@@ -13,7 +13,7 @@ import unittest
 import harness
 from harness import LAYOUTS, Workspace, numbers, tiny
 
-SEEDS = 6
+SEEDS = 20
 
 
 class Determinism(unittest.TestCase):

@@ -77,27 +77,44 @@ class Layouts(unittest.TestCase):
             self.assertLessEqual(relative(a["grad_norm"], b["grad_norm"]),
                                  NORM)
 
-        candidate = self.work.plan_json(spec, name)["candidates"][0]
-        stages = candidate["memory"]["stages"]
         rows = schedule_rows(self.work, plan)
         per_stage = ranks // spec["parallelism"]["pipeline_parallel"]
-        self.assertEqual(len(rows), len(stages))
         for rank in range(ranks):
-            stage = rank // per_stage  # pp is the slowest axis
             for step in (1, 8):
-                self.assertEqual(trace(where, rank, step), rows[stage],
+                self.assertEqual(trace(where, rank, step),
+                                 rows[rank // per_stage],
                                  f"rank {rank}, step {step}")
-            predicted = stages[stage]["total"] - stages[stage]["reserve"]
-            self.assertEqual(allocated(where, rank), predicted,
-                             f"rank {rank}")
-        print(f"  {name}: {ranks} ranks, predicted = allocated = "
-              f"{[s['total'] - s['reserve'] for s in stages]}")
+        self.check_memory(spec, name, where)
+
+    def check_memory(self, spec, name, where):
+        """Predicted and allocated bytes of every rank, both printed."""
+        candidate = self.work.plan_json(spec, name)["candidates"][0]
+        predicted = [stage["total"] - stage["reserve"]
+                     for stage in candidate["memory"]["stages"]]
+        ranks = harness.world(spec)
+        per_stage = ranks // spec["parallelism"]["pipeline_parallel"]
+        got = [allocated(where, rank) for rank in range(ranks)]
+        want = [predicted[rank // per_stage] for rank in range(ranks)]
+        print(f"  {name} {spec['training']['precision']}: predicted by stage "
+              f"{predicted}, allocated by rank {got}")
+        self.assertEqual(got, want)
+
+    def check_bf16(self, name, changes):
+        spec = tiny(**{**changes, "training.precision": "bf16"})
+        plan = self.work.compile(spec, name + "-bf16")
+        where, _ = self.work.run(plan, name + "-bf16", harness.world(spec),
+                                 "--steps", "1")
+        self.check_memory(spec, name + "-bf16", where)
 
 
 for layout, changes in LAYOUTS.items():
     def case(self, layout=layout, changes=changes):
         self.check(layout, changes)
     setattr(Layouts, "test_" + layout.replace("-", "_"), case)
+
+    def bf16(self, layout=layout, changes=changes):
+        self.check_bf16(layout, changes)
+    setattr(Layouts, "test_memory_bf16_" + layout.replace("-", "_"), bf16)
 
 
 if __name__ == "__main__":
