@@ -126,7 +126,8 @@ LogicalResult LayerDifferentiator::buildBody(LayerGradOp grad,
         continue;
       if (auto read = operand.getDefiningOp<ReadOp>()) {
         OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointAfter(cotangent.getDefiningOp());
+        if (Operation *maker = cotangent.getDefiningOp())
+          b.setInsertionPointAfter(maker);
         AccumulateOp::create(
             b, cotangent.getLoc(),
             FlatSymbolRefAttr::get(

@@ -49,13 +49,11 @@ train.program @scatter sequence(8) micro_batch(1) micro_batches(1)
         : (tensor<8x8xf32>) -> tensor<8x8xf32>
     %a = dist.slice %r axes ["tp"] group_size 2 dim 0
         : (tensor<8x8xf32>) -> tensor<4x8xf32>
-    // Flat, and with an axis that is reduced but not cut: that one is reduced
-    // in front, by a group of 8 / 4 = 2.
-    // CHECK-NEXT: %[[B:.*]] = dist.all_reduce %[[X]] axes ["tp"] group_size 2
-    // CHECK-NEXT: %[[C:.*]] = dist.reduce_scatter %[[B]] axes ["dp"]
+    // Flat: 64 values over 4 ranks are 16.
+    // CHECK-NEXT: %[[C:.*]] = dist.reduce_scatter %[[X]] axes ["dp"]
     // CHECK-SAME:   group_size 4 reduction "sum" :
     // CHECK-SAME:   (tensor<8x8xf32>) -> tensor<16xf32>
-    %s = dist.all_reduce %x axes ["dp", "tp"] group_size 8 reduction "sum"
+    %s = dist.all_reduce %x axes ["dp"] group_size 4 reduction "sum"
         : (tensor<8x8xf32>) -> tensor<8x8xf32>
     %b = dist.slice %s axes ["dp"] group_size 4
         : (tensor<8x8xf32>) -> tensor<16xf32>
@@ -67,13 +65,16 @@ train.program @scatter sequence(8) micro_batch(1) micro_batches(1)
 // -----
 
 // What stays: the whole sum is read too; the cut is over an axis that was not
-// reduced.
+// reduced, or over one of two that were (the order of that sum would change).
 // CHECK-LABEL: train.program @no_scatter
 train.program @no_scatter sequence(8) micro_batch(1) micro_batches(1)
     global_batch(1) {
   train.microbatch {
-    %x, %y = "test.value"() : () -> (tensor<8x8xf32>, tensor<8x8xf32>)
+    %x, %y, %z = "test.value"()
+        : () -> (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>)
     // CHECK-NOT: dist.reduce_scatter
+    // CHECK:     dist.all_reduce
+    // CHECK:     dist.slice
     // CHECK:     dist.all_reduce
     // CHECK:     dist.slice
     // CHECK:     dist.all_reduce
@@ -88,8 +89,12 @@ train.program @no_scatter sequence(8) micro_batch(1) micro_batches(1)
         : (tensor<8x8xf32>) -> tensor<8x8xf32>
     %b = dist.slice %s axes ["dp"] group_size 4 dim 0
         : (tensor<8x8xf32>) -> tensor<2x8xf32>
-    "test.use"(%r, %a, %b)
-        : (tensor<8x8xf32>, tensor<4x8xf32>, tensor<2x8xf32>) -> ()
+    %t = dist.all_reduce %z axes ["dp", "tp"] group_size 8 reduction "sum"
+        : (tensor<8x8xf32>) -> tensor<8x8xf32>
+    %c = dist.slice %t axes ["dp"] group_size 4 dim 0
+        : (tensor<8x8xf32>) -> tensor<2x8xf32>
+    "test.use"(%r, %a, %b, %c) : (tensor<8x8xf32>, tensor<4x8xf32>,
+        tensor<2x8xf32>, tensor<2x8xf32>) -> ()
   }
 }
 

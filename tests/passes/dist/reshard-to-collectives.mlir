@@ -41,10 +41,11 @@ train.program @transitions sequence(8) micro_batch(1) micro_batches(1)
     %3 = dist.reshard %x from <[[], []], unreduced = ["dp"]>
         to <[[], []], flat = ["dp"]> : tensor<8x8xf32> -> tensor<16xf32>
 
-    // Partial over tp and dp, flat over dp only: reduced over both, cut by one.
-    // CHECK-NEXT: %[[C:.*]] = dist.all_reduce %[[X]] axes ["dp", "tp"]
-    // CHECK-SAME:   group_size 8
-    // CHECK-NEXT: dist.slice %[[C]] axes ["dp"] group_size 4 :
+    // Partial over tp and dp, flat over dp only: the axis of the cut is reduced
+    // last and on its own, so that its sum can become a reduce-scatter.
+    // CHECK-NEXT: %[[C:.*]] = dist.all_reduce %[[X]] axes ["tp"] group_size 2
+    // CHECK-NEXT: %[[D:.*]] = dist.all_reduce %[[C]] axes ["dp"] group_size 4
+    // CHECK-NEXT: dist.slice %[[D]] axes ["dp"] group_size 4 :
     %4 = dist.reshard %x from <[[], []], unreduced = ["dp", "tp"]>
         to <[[], []], flat = ["dp"]> : tensor<8x8xf32> -> tensor<16xf32>
 
