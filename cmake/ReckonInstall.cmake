@@ -1,0 +1,60 @@
+# cmake --install BUILD --component compiler --prefix DIR
+#
+# reckon and the compiler that it loads; libMLIR and the rest are the system's.
+if(NOT TARGET reckon-run)
+  message(FATAL_ERROR "ReckonInstall.cmake: include it after the programs")
+endif()
+if(TARGET reckon_compiler)
+  install(TARGETS reckon reckon_compiler
+    RUNTIME DESTINATION bin COMPONENT compiler
+    LIBRARY DESTINATION lib COMPONENT compiler)
+  set_target_properties(reckon_compiler PROPERTIES
+    INSTALL_RPATH_USE_LINK_PATH ON)
+endif()
+
+# cmake --install BUILD --component runtime --prefix DIR
+#
+# A folder for compute nodes that may be moved or copied: reckon-run and the
+# shared libraries that it needs, apart from the C library's own, which belong
+# to the kernel and loader of each machine.
+install(TARGETS reckon-run RUNTIME DESTINATION bin COMPONENT runtime)
+set_target_properties(reckon-run PROPERTIES
+  BUILD_RPATH_USE_ORIGIN ON
+  INSTALL_RPATH "$ORIGIN/../lib"
+  INSTALL_RPATH_USE_LINK_PATH OFF)
+# As RPATH and not as RUNPATH, which holds for the program's own libraries but
+# not for theirs: libdnnl needs libOpenCL.
+target_link_options(reckon-run PRIVATE -Wl,--disable-new-dtags)
+
+install(CODE [[
+  set(program "${CMAKE_INSTALL_PREFIX}/bin/reckon-run")
+  set(target "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
+  set(glibc "^(ld-linux.*|libc|libm|libpthread|libdl|librt|libresolv)\\.so.*")
+  file(GET_RUNTIME_DEPENDENCIES
+    EXECUTABLES "$ENV{DESTDIR}${program}"
+    RESOLVED_DEPENDENCIES_VAR found
+    UNRESOLVED_DEPENDENCIES_VAR missing
+    PRE_EXCLUDE_REGEXES "${glibc}")
+  if(missing)
+    message(FATAL_ERROR "reckon-run needs libraries that are not here: "
+                        "${missing}; install them and try again")
+  endif()
+  file(MAKE_DIRECTORY "${target}/lib")
+  set(names "")
+  foreach(library ${found})
+    file(REAL_PATH "${library}" real)
+    get_filename_component(name "${library}" NAME)
+    # Under the name that the loader looks for, not the versioned one.
+    configure_file("${real}" "${target}/lib/${name}" COPYONLY)
+    string(APPEND names "  ${name}\n")
+  endforeach()
+  file(WRITE "${target}/README" "\
+Reckon's runtime. bin/reckon-run finds its libraries in lib/, wherever this
+folder lies; copy it to the compute nodes or to a file system that they share,
+and put bin/ on PATH or name bin/reckon-run in RECKON_RUN.
+
+The C library is the machine's: Debian 12's or a later one (glibc 2.36).
+
+Libraries in lib/, copied from the machine that built this:
+${names}")
+]] COMPONENT runtime)
