@@ -134,7 +134,7 @@ TEST(Trainer, RunWritesMetricsEventsAndLogs) {
       options, 3, folder,
       [](int, exec::TrainOptions &o) {
         o.steps = 3;
-        o.trace = true;
+        o.trace = o.profile = true;
       },
       [](int, exec::Trainer &trainer) {
         Status status = trainer.run();
@@ -176,6 +176,23 @@ TEST(Trainer, RunWritesMetricsEventsAndLogs) {
     EXPECT_NE(readFile(folder / log).find("step 3 loss"), std::string::npos);
   EXPECT_EQ(readFile(folder / "run/trace-00001.csv").substr(0, 34),
             "step,stage,label\n1,0,begin\n1,0,0LO");
+
+  std::stringstream profile(readFile(folder / "run/profile-00001.jsonl"));
+  step = 0;
+  for (std::string line; std::getline(profile, line);) {
+    nlohmann::json json = nlohmann::json::parse(line);
+    EXPECT_EQ(json["step"], ++step);
+    EXPECT_EQ(json["rank"], 1);
+    double sum = 0;
+    for (const auto &[name, time] : json["kernels"].items())
+      sum += time["s"].get<double>();
+    EXPECT_NEAR(sum, json["compute_s"].get<double>(), 1e-9);
+    EXPECT_LE(sum, json["step_s"].get<double>());
+    // Two micro-batches of the head, one update of two parameters.
+    EXPECT_EQ(json["kernels"]["cross_entropy_grad"]["calls"], 2);
+    EXPECT_EQ(json["kernels"]["adamw"]["calls"], 2);
+  }
+  EXPECT_EQ(step, 3);
 }
 
 TEST(Trainer, DumpsAreEqualInEveryLayout) {
