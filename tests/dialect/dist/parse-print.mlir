@@ -40,8 +40,8 @@ dist.mesh @world axes ["tp", "cp", "ep", "dp", "pp"] sizes [2, 1, 1, 4, 2]
     : (tensor<8x64xf32>) -> tensor<8x64xf32>
 
 // A bucket: several tensors, one message.
-// CHECK-NEXT: %{{[0-9]+}}:2 = dist.all_reduce %{{[0-9]+}}, %{{[0-9]+}} axes ["tp", "dp"]
-// CHECK-SAME:   group_size 8 reduction "max" {origin = "tiny.yaml:30:3"}
+// CHECK-NEXT: %{{[0-9]+}}:2 = dist.all_reduce %{{[0-9]+}}, %{{[0-9]+}}
+// CHECK-SAME:   axes ["tp", "dp"] group_size 8 reduction "max" {origin = "tiny.yaml:30:3"}
 // CHECK-SAME:   : (tensor<8x64xf32>, tensor<128xf32>)
 // CHECK-SAME:   -> (tensor<8x64xf32>, tensor<128xf32>)
 %3:2 = dist.all_reduce %p, %part axes ["tp", "dp"] group_size 8

@@ -112,7 +112,8 @@ train.program @vocabulary sequence(8) micro_batch(1) micro_batches(1)
     // CHECK-NEXT: train.cross_entropy_grad
     // CHECK-SAME:   {scale = 1.250000e-01 : f64, vocab_axes = ["tp"]}
     %dl = train.cross_entropy_grad %l, %tokens, %lse
-        {scale = 0.125 : f64, dist.sharding = [#dist.sharding<[["dp"], ["tp"]]>]}
+        {scale = 0.125 : f64,
+         dist.sharding = [#dist.sharding<[["dp"], ["tp"]]>]}
         : (tensor<8x16xf32>, tensor<8xi32>, tensor<8xf32>) -> tensor<8x16xf32>
   }
   // Equal gradients on several ranks count once: a norm's on tp (dp is

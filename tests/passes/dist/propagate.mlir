@@ -10,7 +10,8 @@
 // CHECK-LABEL: train.program @column_row
 train.program @column_row sequence(8) micro_batch(1) micro_batches(1)
     global_batch(1) {
-  dist.mesh @world axes ["tp", "dp"] sizes [2, 2] {origins = {tp = "a.yaml:1:1"}}
+  dist.mesh @world axes ["tp", "dp"] sizes [2, 2]
+      {origins = {tp = "a.yaml:1:1"}}
   train.state @up parameter {dist.sharding =
       #dist.sharding<[["tp"], []], origin = "a.yaml:1:1">} : tensor<6x4xf32>
   train.state @down parameter {dist.sharding =
@@ -136,8 +137,8 @@ train.program @whole sequence(8) micro_batch(1) micro_batches(1)
         : () -> tensor<8x4xf32>
     %w = "test.value"() {dist.sharding = [#dist.sharding<[["tp"]]>]}
         : () -> tensor<4xf32>
-    // CHECK:      %[[X:.*]] = dist.reshard %{{.*}} from <{{\[\[}}"dp"], ["tp"]]>
-    // CHECK-SAME:   to <{{\[\[}}"dp"], []]>
+    // CHECK:      %[[X:.*]] = dist.reshard
+    // CHECK-SAME:   from <{{\[\[}}"dp"], ["tp"]]> to <{{\[\[}}"dp"], []]>
     // CHECK-NEXT: %[[W:.*]] = dist.reshard %{{.*}} from <{{\[\[}}"tp"]]>
     // CHECK-SAME:   to <{{\[\[}}]]>
     // CHECK-NEXT: train.rms_norm %[[X]], %[[W]]
@@ -170,7 +171,8 @@ train.program @loss sequence(8) micro_batch(1) micro_batches(1)
     // CHECK-SAME:   #dist.sharding<{{\[\[}}], ["dp"]], unreduced = ["tp"]>
     // CHECK-NEXT: %[[SUMS:.*]] = dist.reshard
     // CHECK-SAME:   to <{{\[\[}}], ["dp"]]>
-    // CHECK:      train.cross_entropy_loss @metrics, %{{.*}}, %targets, %[[SUMS]],
+    // CHECK:      train.cross_entropy_loss @metrics, %{{.*}}, %targets,
+    // CHECK-SAME:   %[[SUMS]],
     // CHECK-SAME:   {dist.sharding = [#dist.sharding<{{\[\[}}"dp"]]>]
     %m = train.cross_entropy_max %l : (tensor<8x16xf32>) -> tensor<8xf32>
     %s = train.cross_entropy_sum %l, %targets, %m

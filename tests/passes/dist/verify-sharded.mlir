@@ -98,7 +98,8 @@ train.program @yield sequence(8) micro_batch(1) micro_batches(1)
     %t = train.input tokens {dist.sharding = [#dist.sharding<[[]]>]}
         : tensor<8xi32>
     %y = train.layer "layers.0" (%t)
-        attributes {dist.sharding = [#dist.sharding<[[]], unreduced = ["tp"]>]} {
+        attributes {dist.sharding =
+            [#dist.sharding<[[]], unreduced = ["tp"]>]} {
     ^bb0(%x: tensor<8xi32>):
       %p = "test.value"() {dist.sharding =
           [#dist.sharding<[[]], unreduced = ["tp"]>]} : () -> tensor<8xf32>

@@ -70,8 +70,10 @@ train.program @attention sequence(4) micro_batch(1) micro_batches(1)
 // CHECK-NEXT:   %dq, %dk, %dv = train.attention_grad %[[DY]], %[[SQ]], %[[SK]],
 // CHECK-SAME:     %[[SV]], %[[SO]], %[[SL]]
 // CHECK-NEXT:   %[[T:.*]] = train.read @table
-// CHECK-NEXT:   %[[DK:.*]] = train.rope %dk, %[[T]] {head_dim = 2 : i64, inverse,
-// CHECK-NEXT:   %[[DQ:.*]] = train.rope %dq, %[[T]] {head_dim = 2 : i64, inverse,
+// CHECK-NEXT:   %[[DK:.*]] = train.rope %dk, %[[T]]
+// CHECK-SAME:     {head_dim = 2 : i64, inverse, sequence_length = 4 : i64}
+// CHECK-NEXT:   %[[DQ:.*]] = train.rope %dq, %[[T]]
+// CHECK-SAME:     {head_dim = 2 : i64, inverse, sequence_length = 4 : i64}
 // CHECK-NEXT:   %[[DWV:.*]] = train.linear_grad_weight %dv, %[[N]]
 // CHECK-NEXT:   train.accumulate @"wv#gradient", %[[DWV]]
 // CHECK:        %[[NV:.*]] = train.linear_grad_input %dv

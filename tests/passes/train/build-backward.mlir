@@ -52,7 +52,8 @@ train.program @tiny sequence(8) micro_batch(1) micro_batches(1)
 // One gradient state per parameter, f32 in every precision, behind the
 // parameters and in front of what comes later in the order of roles.
 // CHECK:      train.state @head parameter
-// CHECK-NEXT: train.state @"embed#gradient" gradient of @embed : tensor<16x4xf32>
+// CHECK-NEXT: train.state @"embed#gradient" gradient of @embed
+// CHECK-SAME:   : tensor<16x4xf32>
 // CHECK-NEXT: train.state @"norm#gradient" gradient of @norm : tensor<4xf32>
 // CHECK-NEXT: train.state @"proj#gradient" gradient of @proj : tensor<4x4xf32>
 // CHECK-NEXT: train.state @"head#gradient" gradient of @head : tensor<16x4xf32>
@@ -104,7 +105,8 @@ train.program @tiny sequence(8) micro_batch(1) micro_batches(1)
 // CHECK-NEXT:   %[[DNW:.*]] = train.rms_norm_grad_weight %[[DN]], %[[X]]
 // CHECK-NEXT:   train.accumulate @"norm#gradient", %[[DNW]] : tensor<4xf32>
 // CHECK-NEXT:   %[[NW:.*]] = train.read @norm
-// CHECK-NEXT:   %[[DXN:.*]] = train.rms_norm_grad_input %[[DN]], %[[X]], %[[NW]]
+// CHECK-NEXT:   %[[DXN:.*]] = train.rms_norm_grad_input %[[DN]], %[[X]],
+// CHECK-SAME:     %[[NW]]
 // CHECK-NEXT:   %[[DX:.*]] = train.add %[[DY]], %[[DXN]]
 // CHECK-NEXT:   train.yield %[[DX]]
 
