@@ -114,6 +114,20 @@ Error settle(comm::Communicator &communicator, const Error &interrupted) {
   return interrupted;
 }
 
+/// Until a peer is gone, at most two seconds: the rank that failed should also
+/// be the first to end, for a launcher names the first.
+void waitForTheEndOfOthers(comm::Communicator &communicator) {
+  double deadline = systemClock().seconds() + 2;
+  while (systemClock().seconds() < deadline) {
+    Result<bool> progressed = communicator.progress();
+    if (!progressed)
+      break;
+    if (!*progressed)
+      communicator.idle();
+  }
+  usleep(100'000); // its connections close before it has ended
+}
+
 Status trainRank(comm::Communicator &communicator, const Manifest &manifest,
                  const StagePlanT &plan, exec::TrainOptions options,
                  int *failedRank, int64_t *completed) {
@@ -207,5 +221,7 @@ int reckon::runRank(const RankEnv &env, const Manifest &manifest,
   bool interrupted =
       !status.ok() && status.error().code == ExitCode::Interrupted;
   int speaker = failedRank >= 0 ? failedRank : interrupted ? 0 : env.rank;
+  if (failedRank >= 0 && speaker != env.rank)
+    waitForTheEndOfOthers(**communicator);
   return end(status, speaker, completed);
 }
