@@ -17,6 +17,7 @@
 #include "passes/model/Cluster.h"
 #include "passes/model/Flops.h"
 #include "passes/plan/EmitPlan.h"
+#include "passes/prove/Prove.h"
 #include "passes/search/Report.h"
 #include "passes/search/Search.h"
 #include "runtime/base/Os.h"
@@ -41,7 +42,7 @@ namespace {
 struct Arguments {
   std::vector<std::string> files, sets;
   std::string planDir, dumpDir, fromIr, compileTo = "planned";
-  bool dump = false, elide = true;
+  bool dump = false, elide = true, prove = true;
 };
 
 int fail(ExitCode code, const std::string &message) {
@@ -125,6 +126,20 @@ void recordDataFolder(plan::StagePlanT &stage, const DataSpec &data,
   stage.data->base = folder.lexically_normal()
                          .lexically_relative(from.lexically_normal())
                          .string();
+}
+
+/// Proves the plan before it is written; a compiler's fault, or a snapshot that
+/// was edited, stops here.
+Status checkProof(const std::vector<const plan::StagePlanT *> &stages,
+                  const Spec &spec, bool required) {
+  Result<prove::Proof> proof = prove::provePlan(stages, prove::intentOf(spec));
+  if (proof)
+    return Status::success();
+  if (required)
+    return makeError(ExitCode::Internal, proof.error().message);
+  std::fprintf(stderr, "reckon compile: warning: %s\n",
+               proof.error().message.c_str());
+  return Status::success();
 }
 
 std::string gib(uint64_t bytes) {
@@ -220,6 +235,10 @@ int compile(const Arguments &arguments, Phase last) {
     recordDataFolder(*stage, spec->training.data, arguments.planDir);
     pointers.push_back(stage.get());
   }
+  if (Status proved = checkProof(pointers, *spec, arguments.prove); !proved)
+    return fail(proved.error().code, proved.error().message);
+  progress.step("proved all " + std::to_string(plan::worldSize(manifest.mesh)) +
+                " ranks");
   std::string script = arguments.planDir + "/" + kLaunchScript;
   Status launch = systemFiles().createDirectories(arguments.planDir);
   if (launch)
@@ -263,6 +282,9 @@ extern "C" int reckonCompileMain(int argc, char **argv) {
   app.add_flag("!--no-elision", arguments.elide,
                "keep events and collectives that others imply: slower, the "
                "same results (for tests)");
+  app.add_flag("!--unproved", arguments.prove,
+               "write the plan even if its proofs fail, with a warning (for "
+               "tests of the tests)");
   if (int code = parseArguments(app, argc, argv); code >= 0)
     return code;
   arguments.dump = dump->count() > 0;

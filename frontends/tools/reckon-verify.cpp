@@ -8,10 +8,8 @@
 // that wrote it is used but the proofs.
 //
 //===----------------------------------------------------------------------===//
-#include "frontends/spec/Load.h"
 #include "frontends/tools/Commands.h"
-#include "passes/prove/Prove.h"
-#include "runtime/plan/PlanIO.h"
+#include "passes/prove/PlanDirectory.h"
 
 #include <CLI/CLI.hpp>
 
@@ -24,47 +22,20 @@ int fail(const Error &error) {
   return static_cast<int>(error.code);
 }
 
-/// The spec that a plan was compiled from: the canonical text in its manifest.
-Result<Spec> specOf(const plan::Manifest &manifest,
-                    const std::string &directory) {
-  std::string path = directory + "/manifest.json";
-  FakeFileSystem files;
-  files.files[path] = manifest.spec;
-  std::vector<Diagnostic> errors;
-  Result<Spec> spec = loadSpec({path}, {}, errors, files);
-  if (!spec)
-    return makeError(ExitCode::Corrupt, path + ": its spec cannot be read (" +
-                                            spec.error().message +
-                                            "): compile the plan again");
-  return spec;
-}
-
 Status verify(const std::string &directory) {
   double start = systemClock().seconds();
-  auto manifest = plan::readPlanManifest(systemFiles(), directory);
-  if (!manifest)
-    return manifest.error();
-  auto spec = specOf(*manifest, directory);
-  if (!spec)
-    return spec.error();
-  std::vector<std::unique_ptr<plan::StagePlanT>> stages;
-  std::vector<const plan::StagePlanT *> pointers;
-  for (unsigned i = 0; i < manifest->stages.size(); ++i) {
-    auto stage = plan::readPlanStage(systemFiles(), directory, *manifest, i);
-    if (!stage)
-      return stage.error();
-    stages.push_back(std::move(*stage));
-    pointers.push_back(stages.back().get());
-  }
+  auto plan = prove::readPlanDirectory(systemFiles(), directory);
+  if (!plan)
+    return plan.error();
   double read = systemClock().seconds() - start;
-  auto proof = prove::provePlan(pointers, prove::intentOf(*spec));
+  auto proof = prove::provePlan(plan->pointers(), plan->intent);
   if (!proof)
     return makeError(proof.error().code,
                      directory + ": " + proof.error().message);
   std::printf("%s: proved for all %lld ranks of %zu stages, from %zu files\n",
               directory.c_str(),
-              static_cast<long long>(plan::worldSize(manifest->mesh)),
-              stages.size(), stages.size() + 1);
+              static_cast<long long>(plan::worldSize(plan->manifest.mesh)),
+              plan->stages.size(), plan->stages.size() + 1);
   std::printf("  %-34s %7.3f s\n", "files match their digests", read);
   for (const prove::Fact &fact : proof->facts)
     std::printf("  %-34s %7.3f s  %s\n", fact.name.c_str(), fact.seconds,
