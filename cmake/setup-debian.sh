@@ -18,9 +18,10 @@ PACKAGES="g++ cmake ninja-build ccache lld-22
 # Runtime: kernels, plan files, digests.
 PACKAGES="$PACKAGES libdnnl-dev libflatbuffers-dev flatbuffers-compiler
   nlohmann-json3-dev libxxhash-dev"
-# Tests: perl-doc is the text that the quickstart trains on, clang has libFuzzer.
+# Tests: perl-doc is the text that the quickstart trains on, clang has libFuzzer,
+# Slurm runs on one machine.
 PACKAGES="$PACKAGES libgtest-dev libgmock-dev python3 perl-doc
-  clang-22 libclang-rt-22-dev"
+  clang-22 libclang-rt-22-dev slurmctld slurmd slurm-client munge procps"
 
 fail() {
   echo "setup-debian: $*" >&2

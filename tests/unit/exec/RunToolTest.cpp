@@ -138,7 +138,11 @@ TEST_F(RunTool, AKilledRankEndsTheJobWith42) {
   write({.dp = 2, .pp = 2, .microBatches = 2});
   EXPECT_EQ(run({"--steps", "50"}, {"RECKON_FAULT=kill@rank=3,step=3"}), 42);
   EXPECT_NE(err().find("rank 3"), std::string::npos) << err();
-  EXPECT_EQ(lines("run/metrics.jsonl").size(), 2u);
+  // Rank 0 may learn of the death before it has written down step 2, whose
+  // last collective let the other rank go on.
+  size_t written = lines("run/metrics.jsonl").size();
+  EXPECT_GE(written, 1u);
+  EXPECT_LE(written, 2u);
 }
 
 TEST_F(RunTool, ARankThatExitsPassesItsCodeOn) {
