@@ -122,6 +122,17 @@ WorldOptions member(int rank, int world, const char *test,
   return options;
 }
 
+TEST(Rendezvous, NamesTheHostsOfMissingRanks) {
+  WorldOptions first = member(0, 6, "hosts", 0.5);
+  first.hosts = {"n1", "n1", "n2", "n2", "", ""};
+  auto results = joinAs({first});
+  ASSERT_FALSE(results[0]);
+  EXPECT_NE(results[0].error().message.find(
+                "got 1: rank 1 on n1, ranks 2, 3 on n2, ranks 4, 5 did not"),
+            std::string::npos)
+      << results[0].error().message;
+}
+
 TEST(Rendezvous, NamesTheMissingRanksAtTheDeadline) {
   auto results =
       joinAs({member(0, 5, "missing", 0.5), member(2, 5, "missing", 5)});

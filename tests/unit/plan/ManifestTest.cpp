@@ -27,6 +27,7 @@ static Manifest sample() {
   manifest.spec = "model:\n  name: tiny\n";
   manifest.choice = {{"zero_stage", 1}};
   manifest.reckonVersion = "0.1.0";
+  manifest.cluster = {"h100-sxm", 2, 8};
   return manifest;
 }
 
@@ -42,11 +43,28 @@ TEST(Manifest, ReadsWhatItWrote) {
   EXPECT_EQ(got->spec, sample().spec);
   EXPECT_EQ(got->choice["zero_stage"], 1);
   EXPECT_EQ(got->reckonVersion, "0.1.0");
+  EXPECT_EQ(got->cluster.accelerator, "h100-sxm");
+  EXPECT_EQ(got->cluster.nodes, 2u);
+  EXPECT_EQ(got->cluster.gpusPerNode, 8u);
   EXPECT_EQ(writeManifest(*got), text);
   Json json = Json::parse(text);
   EXPECT_EQ(json["schema"], "reckon.plan-dir/1");
   EXPECT_EQ(json["rank_order"], (Json{"tp", "cp", "ep", "dp", "pp"}));
   EXPECT_EQ(json["world_size"], 16);
+}
+
+TEST(Manifest, ClusterMayBeAbsentButNotDamaged) {
+  Json json = Json::parse(writeManifest(sample()));
+  json.erase("cluster");
+  auto got = readManifest(json.dump(), "m");
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  EXPECT_EQ(got->cluster.nodes, 0u);
+  for (Json bad : {Json(-1), Json("2"), Json(1.5), Json(1u << 25)}) {
+    json["cluster"] = {{"gpus_per_node", bad}};
+    got = readManifest(json.dump(), "m");
+    ASSERT_FALSE(got.ok()) << bad;
+    EXPECT_EQ(got.error().code, ExitCode::Corrupt);
+  }
 }
 
 TEST(Manifest, DigestNamesTheStages) {
