@@ -116,8 +116,8 @@ private:
                      const char *what) {
     if (last.number > known_[item.stream][last.stream])
       return refuse(describe(stage_, item.place) + " may overtake " +
-                    earlier(last.stream, last.number) + " in the same " + what +
-                    ": no stream or event orders them");
+                    earlier(item, last.stream, last.number) + " in the same " +
+                    what + ": no stream or event orders them");
     last = {number, item.stream};
     return Status::success();
   }
@@ -179,14 +179,10 @@ private:
     return stage_.plan->streams[number]->name;
   }
 
-  std::string earlier(uint32_t stream, uint32_t number) const {
+  std::string earlier(const Item &now, uint32_t stream, uint32_t number) const {
     const Item &item = places_[stream][number - 1];
-    unsigned last = 0;
-    for (const auto &items : places_)
-      for (size_t i = items.size(); i > 0 && i + 1 > items.size(); --i)
-        last = std::max(last, items[i - 1].step);
     return describe(stage_, item.place) +
-           (item.step < last ? " of the step before" : "");
+           (item.step < now.step ? " of the step before" : "");
   }
 
   std::string name(const Operand &operand, const ActionT &action) const {
@@ -209,7 +205,7 @@ private:
     return refuse(describe(stage_, item.place) +
                   (write ? " writes" : " reads") + " bytes of " +
                   name(operand, action) + " on stream " + stream(item.stream) +
-                  " and is not ordered behind " + earlier(other, number) +
+                  " and is not ordered behind " + earlier(item, other, number) +
                   ", which " + (otherWrites ? "writes" : "reads") +
                   " them on stream " + stream(other));
   }
