@@ -211,8 +211,9 @@ class Slurm(unittest.TestCase):
                          {5})
 
     def test_a_rank_of_another_run_is_refused(self):
+        # Long enough for the stray to start on a busy machine and be met.
         _, done = self.srun(
-            "stray", kill=0, env={"RECKON_MEET_LIMIT_S": "3"},
+            "stray", kill=0, env={"RECKON_MEET_LIMIT_S": "12"},
             command=self.only_rank(2, "export RECKON_RUN_NONCE=other"))
         self.assertEqual(done.returncode, 5, done.stderr)
         self.assertRegex(done.stderr, r"rank 2 on n\d did not come")
