@@ -8,6 +8,7 @@
 #include "runtime/comm/Rendezvous.h"
 #include "runtime/comm/Wire.h"
 #include "runtime/device/CpuDevice.h"
+#include "runtime/launch/Placement.h"
 #include "runtime/launch/StatusFile.h"
 #include "runtime/plan/PlanIO.h"
 
@@ -130,11 +131,13 @@ void waitForTheEndOfOthers(comm::Communicator &communicator) {
 
 Status trainRank(comm::Communicator &communicator, const Manifest &manifest,
                  const StagePlanT &plan, exec::TrainOptions options,
-                 int *failedRank, int64_t *completed) {
+                 int threads, int *failedRank, int64_t *completed) {
   RECKON_TRY(communicator.agree("plan", manifest.digest));
   RECKON_TRY(communicator.agree("program", programVersion()));
   RECKON_TRY(communicator.agree("options", commonOptions(options)));
-  auto device = device::makeCpuDevice();
+  device::CpuDeviceOptions cpu;
+  cpu.threads = threads;
+  auto device = device::makeCpuDevice(cpu);
   if (!device)
     return device.error();
   std::FILE *out = options.out;
@@ -215,8 +218,10 @@ int reckon::runRank(const RankEnv &env, const Manifest &manifest,
 
   int failedRank = -1;
   int64_t completed = 0;
-  Status status = trainRank(**communicator, manifest, **plan,
-                            std::move(options), &failedRank, &completed);
+  Status status =
+      trainRank(**communicator, manifest, **plan, std::move(options),
+                threadsOfThisRank(systemSurroundings(), env.localWorld),
+                &failedRank, &completed);
   // One voice for what all ranks know.
   bool interrupted =
       !status.ok() && status.error().code == ExitCode::Interrupted;

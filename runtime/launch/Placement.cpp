@@ -7,6 +7,8 @@
 #include "runtime/launch/Placement.h"
 
 #include <algorithm>
+#include <sched.h>
+#include <unistd.h>
 
 namespace reckon {
 namespace {
@@ -81,6 +83,23 @@ Result<int> localDevice(const Surroundings &from, int localRank) {
       "expected a device for local rank " + std::to_string(localRank) +
           ", got " + number(count, "device") + " (CUDA_VISIBLE_DEVICES='" +
           *visible + "'); ask for --gpus-per-node as many as tasks");
+}
+
+int threadsPerRank(int usable, int online, int localRanks) {
+  localRanks = std::max(localRanks, 1);
+  bool bound = usable < online && usable <= online / localRanks;
+  return std::max(1, bound ? usable : usable / localRanks);
+}
+
+int threadsOfThisRank(const Surroundings &from, int localRanks) {
+  if (from.variable("OMP_NUM_THREADS").value_or("") != "")
+    return 0;
+  auto online = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  int usable =
+      ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : online;
+  return threadsPerRank(usable, online, localRanks);
 }
 
 } // namespace reckon

@@ -33,6 +33,14 @@ std::string placementWarning(const RankEnv &env, const PlannedTasks &planned);
 /// shows all. Environment error when there are too few.
 Result<int> localDevice(const Surroundings &from, int localRank);
 
+/// OpenMP threads of a rank so that `localRanks` of them share a node's cores.
+/// `usable` cores are this process's, `online` the node's: a launcher that has
+/// bound each rank to cores of its own has divided them already.
+int threadsPerRank(int usable, int online, int localRanks);
+
+/// The same for this process; 0 when OMP_NUM_THREADS decides.
+int threadsOfThisRank(const Surroundings &from, int localRanks);
+
 } // namespace reckon
 
 #endif // RECKON_RUNTIME_LAUNCH_PLACEMENT_H

@@ -109,6 +109,18 @@ TEST(Placement, DeviceOfATask) {
   EXPECT_EQ(device("-1", 0), kNone);
 }
 
+TEST(Placement, ThreadsOfARank) {
+  EXPECT_EQ(threadsPerRank(16, 16, 4), 4); // not bound: all share
+  EXPECT_EQ(threadsPerRank(4, 16, 4), 4);  // bound to cores of its own
+  EXPECT_EQ(threadsPerRank(8, 16, 4), 2);  // the job has half a node
+  EXPECT_EQ(threadsPerRank(2, 2, 4), 1);
+  EXPECT_EQ(threadsPerRank(16, 16, 1), 16);
+  EXPECT_EQ(threadsPerRank(1, 16, 0), 1);
+  Surroundings from;
+  from.variable = [](const char *) { return std::string("3"); };
+  EXPECT_EQ(threadsOfThisRank(from, 2), 0);
+}
+
 TEST(Placement, NodesOfRanks) {
   RankEnv env = step({5, 3});
   EXPECT_EQ(env.nodeOf(0), "n3");
