@@ -103,9 +103,8 @@ if [ -n "$(unknown $need)" ]; then
     case $absent in
     *-22*)
       fail "apt does not know: $absent. LLVM 22 is in Debian 12's security" \
-        "archive; add the line" \
-        "'deb http://deb.debian.org/debian-security bookworm-security main'" \
-        "to /etc/apt/sources.list and run this again"
+        "archive (suite bookworm-security, component main); add it to" \
+        "/etc/apt/sources.list and run this again"
       ;;
     *) fail "apt does not know: $absent. Expected Debian 12 (bookworm)" ;;
     esac
