@@ -291,7 +291,7 @@ public:
     std::ostringstream text;
     text << "expected rank " << options_.rank << " to meet rank 0 at "
          << options_.master << " within " << options_.timeoutSeconds
-         << " s, got: " << reason_
+         << " s, got: " << (refused_.empty() ? reason_ : refused_)
          << "; see whether rank 0 started, or set RECKON_MASTER_ADDR";
     return makeError(ExitCode::Environment, text.str());
   }
@@ -341,13 +341,16 @@ private:
       return makeError(static_cast<ExitCode>(std::atoi(text.c_str())),
                        text.substr(line + 1));
     }
-    reason_ = text;
+    reason_ = refused_ = text;
     return Fd();
   }
 
   const WorldOptions &options_;
   SocketWiring &wiring_;
   std::string reason_ = "no attempt was made";
+  /// What another run's rank 0 said; it may end before this deadline, and that
+  /// nobody listens any more says less.
+  std::string refused_;
 };
 
 } // namespace
