@@ -39,6 +39,12 @@ class Runtime(unittest.TestCase):
             self.assertEqual(os.listdir(os.path.join(moved, "bin")),
                              ["reckon-run"])
             program = os.path.join(moved, "bin", "reckon-run")
+            # No empty entry, which would be the current directory, nor any
+            # of the machine that built it.
+            for path in (program, harness.RUN):
+                text = call(["objdump", "-p", path], work.path).stdout
+                self.assertEqual(re.findall(r"R(?:UN)?PATH\s+(\S*)", text),
+                                 ["$ORIGIN/../lib"])
             for name, path in libraries(program):
                 if not GLIBC.match(name):
                     self.assertTrue(os.path.realpath(path).startswith(
