@@ -18,10 +18,10 @@ endif()
 # shared libraries that it needs, apart from the C library's own, which belong
 # to the kernel and loader of each machine.
 install(TARGETS reckon-run RUNTIME DESTINATION bin COMPONENT runtime)
-# The same in both, or CMake pads the first with empty entries: the current
-# directory.
+# The same in the build folder, where CMake would else pad it with empty
+# entries: the current directory.
 set_target_properties(reckon-run PROPERTIES
-  BUILD_RPATH "$ORIGIN/../lib"
+  BUILD_WITH_INSTALL_RPATH ON
   INSTALL_RPATH "$ORIGIN/../lib"
   INSTALL_RPATH_USE_LINK_PATH OFF)
 # As RPATH and not as RUNPATH, which holds for the program's own libraries but
