@@ -18,9 +18,11 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
-#include <map>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace reckon;
@@ -31,9 +33,9 @@ namespace {
 struct Arguments {
   std::vector<std::string> plans;
   std::string keep;
-  int count = 30, executeRefused = 2, queueSeeds = 2, steps = 2;
+  int count = 30, executeRefused = 2, queueSeeds = 2, steps = 2, jobs = 4;
   uint64_t seed = 1;
-  double timeout = 20;
+  double timeout = 8;
   bool verbose = false;
 };
 
@@ -109,7 +111,7 @@ public:
       return false;
     }
     // A hang is told from slowness by far, whatever the machine does beside.
-    timeout_ = std::clamp(30 * original_.seconds, 3.0, arguments_.timeout);
+    timeout_ = std::clamp(20 * original_.seconds, 2.0, arguments_.timeout);
     for (int i = 0; i < arguments_.queueSeeds; ++i)
       if (!(execute(plan_.stages, i) == original_)) {
         std::fprintf(stderr, "%s: the original depends on the queues' order\n",
@@ -231,33 +233,91 @@ private:
   int kept_ = 0;
 };
 
+/// The scores of one plan, by kind.
+using Scores = std::array<Score, std::size(kKinds)>;
+
+int scorePlan(const Arguments &arguments, const std::string &directory,
+              Scores &scores) {
+  auto plan = prove::readPlanDirectory(systemFiles(), directory);
+  if (!plan) {
+    std::fprintf(stderr, "%s\n", plan.error().message.c_str());
+    return static_cast<int>(plan.error().code);
+  }
+  Trial trial(arguments, directory, std::move(*plan));
+  if (!trial.start())
+    return 1;
+  for (size_t i = 0; i < scores.size(); ++i)
+    scores[i] = trial.run(kKinds[i]);
+  return 0;
+}
+
+/// A process that works on one plan: hung mutants wait and cost nothing, so
+/// several plans go at once.
+struct Job {
+  pid_t process = -1;
+  int results = -1;
+  std::string directory;
+};
+
+Job startJob(const Arguments &arguments, const std::string &directory) {
+  Job job;
+  job.directory = directory;
+  int ends[2];
+  if (pipe(ends) != 0)
+    return job;
+  job.results = ends[0];
+  std::fflush(stdout);
+  job.process = fork();
+  if (job.process != 0) {
+    close(ends[1]);
+    return job;
+  }
+  Scores scores;
+  int code = scorePlan(arguments, directory, scores);
+  if (code == 0 && write(ends[1], &scores, sizeof scores) != sizeof scores)
+    code = 1;
+  std::fflush(stdout);
+  _exit(code);
+}
+
+bool finishJob(const Job &job, Scores &scores) {
+  ssize_t got = read(job.results, &scores, sizeof scores);
+  close(job.results);
+  int status = 0;
+  waitpid(job.process, &status, 0);
+  return got == sizeof scores;
+}
+
 int run(const Arguments &arguments) {
-  std::map<Kind, Score> all;
-  Score total;
-  for (const std::string &directory : arguments.plans) {
-    auto plan = prove::readPlanDirectory(systemFiles(), directory);
-    if (!plan) {
-      std::fprintf(stderr, "%s\n", plan.error().message.c_str());
-      return static_cast<int>(plan.error().code);
+  Scores all;
+  std::deque<Job> jobs;
+  size_t next = 0;
+  bool good = true;
+  while (next < arguments.plans.size() || !jobs.empty()) {
+    while (next < arguments.plans.size() &&
+           jobs.size() < static_cast<size_t>(arguments.jobs))
+      jobs.push_back(startJob(arguments, arguments.plans[next++]));
+    Scores scores;
+    Job job = jobs.front();
+    jobs.pop_front();
+    if (!finishJob(job, scores)) {
+      good = false;
+      continue;
     }
-    Trial trial(arguments, directory, std::move(*plan));
-    if (!trial.start())
-      return 1;
-    std::printf("%s\n", directory.c_str());
+    std::printf("%s\n", job.directory.c_str());
     printHead();
-    for (Kind kind : kKinds) {
-      Score score = trial.run(kind);
-      printScore(kindName(kind), score);
-      all[kind].add(score);
+    for (size_t i = 0; i < all.size(); ++i) {
+      printScore(kindName(kKinds[i]), scores[i]);
+      all[i].add(scores[i]);
     }
   }
   std::printf("all %zu plans\n", arguments.plans.size());
   printHead();
-  bool good = true;
-  for (Kind kind : kKinds) {
-    printScore(kindName(kind), all[kind]);
-    total.add(all[kind]);
-    good &= all[kind].refused > 0;
+  Score total;
+  for (size_t i = 0; i < all.size(); ++i) {
+    printScore(kindName(kKinds[i]), all[i]);
+    total.add(all[i]);
+    good &= all[i].refused > 0;
   }
   printScore("in all", total);
   good &= total.different == 0 && total.failing > 0;
@@ -278,6 +338,8 @@ int main(int argc, char **argv) {
                  "refused mutants of a kind and plan to execute as well");
   app.add_option("--queue-seeds", arguments.queueSeeds,
                  "random orders of the queues, beside the usual one");
+  app.add_option("--jobs", arguments.jobs, "plans at once")
+      ->check(CLI::PositiveNumber);
   app.add_option("--steps", arguments.steps, "training steps of an execution");
   app.add_option("--timeout", arguments.timeout,
                  "most seconds until an execution counts as hung");

@@ -49,17 +49,34 @@ RECKON_INLINE F load(const float *p) {
 RECKON_INLINE void store(float *p, F v) { *reinterpret_cast<FMem *>(p) = v; }
 RECKON_INLINE F splat(float x) { return F{} + x; }
 
+// What the compiler makes of the conversions is four times as long, so the
+// instructions are named where there are some.
+RECKON_INLINE U wordsOf(H halves) {
+#if defined(__AVX512F__)
+  return (U)_mm512_maskz_cvtepu16_epi32(0xffff, (__m256i)halves);
+#elif defined(__AVX2__)
+  return (U)_mm256_cvtepu16_epi32((__m128i)halves);
+#else
+  return __builtin_convertvector(halves, U);
+#endif
+}
+RECKON_INLINE H halvesOf(U words) {
+#if defined(__AVX512F__)
+  return (H)_mm512_maskz_cvtepi32_epi16(0xffff, (__m512i)words);
+#else
+  return __builtin_convertvector(words, H);
+#endif
+}
+
 RECKON_INLINE F load(const Bf16 *p) {
-  H halves = *reinterpret_cast<const HMem *>(p);
-  return (F)(__builtin_convertvector(halves, U) << 16);
+  return (F)(wordsOf(*reinterpret_cast<const HMem *>(p)) << 16);
 }
 /// Rounds to nearest even; NaN stays NaN.
 RECKON_INLINE void store(Bf16 *p, F v) {
   U bits = (U)v;
   U rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
   U nan = (bits >> 16) | 0x40;
-  *reinterpret_cast<HMem *>(p) =
-      __builtin_convertvector(v == v ? rounded : nan, H);
+  *reinterpret_cast<HMem *>(p) = halvesOf(v == v ? rounded : nan);
 }
 
 RECKON_INLINE float load1(const float *p) { return *p; }
