@@ -166,7 +166,7 @@ ConstraintsSpec readConstraints(Reader &reader, const ClusterSpec &cluster) {
 SearchSpec readSearch(Reader &reader) {
   SearchSpec search;
   search.loc = reader.locate("search");
-  search.objective = reader.word("search.objective");
+  search.objective.loc = reader.word("search.objective").loc;
   search.timeLimitS = reader.real("search.time_limit_s");
   search.top = reader.integer("search.top");
   return search;

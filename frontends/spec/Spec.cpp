@@ -18,10 +18,20 @@ const char *toString(RopeType type) {
 }
 
 const char *toString(Precision precision) {
-  return precision == Precision::Fp32 ? "fp32" : "bf16";
+  switch (precision) {
+  case Precision::Fp32:
+    return "fp32";
+  case Precision::Bf16:
+    return "bf16";
+  case Precision::Fp8:
+    return "fp8";
+  }
+  return "";
 }
 
-const char *toString(GradReduceDtype) { return "fp32"; }
+const char *toString(GradReduceDtype dtype) {
+  return dtype == GradReduceDtype::Fp32 ? "fp32" : "bf16";
+}
 
 const char *toString(LrScheduleType type) {
   switch (type) {
@@ -38,11 +48,87 @@ const char *toString(LrScheduleType type) {
 }
 
 const char *toString(PipelineSchedule schedule) {
-  return schedule == PipelineSchedule::GPipe ? "gpipe" : "1f1b";
+  switch (schedule) {
+  case PipelineSchedule::GPipe:
+    return "gpipe";
+  case PipelineSchedule::OneFOneB:
+    return "1f1b";
+  case PipelineSchedule::Interleaved:
+    return "interleaved_1f1b";
+  case PipelineSchedule::Bfs:
+    return "bfs";
+  case PipelineSchedule::ZbH1:
+    return "zb_h1";
+  case PipelineSchedule::ZbH2:
+    return "zb_h2";
+  case PipelineSchedule::ZbV:
+    return "zbv";
+  case PipelineSchedule::DualPipeV:
+    return "dualpipe_v";
+  case PipelineSchedule::Synthesized:
+    return "synthesized";
+  case PipelineSchedule::Csv:
+    return "csv:FILE";
+  }
+  return "";
 }
 
 const char *toString(Recompute recompute) {
-  return recompute == Recompute::None ? "none" : "full";
+  switch (recompute) {
+  case Recompute::None:
+    return "none";
+  case Recompute::Selective:
+    return "selective";
+  case Recompute::Full:
+    return "full";
+  }
+  return "";
+}
+
+const char *toString(ContextMethod method) {
+  switch (method) {
+  case ContextMethod::None:
+    return "none";
+  case ContextMethod::Ring:
+    return "ring";
+  case ContextMethod::AllGather:
+    return "all_gather";
+  case ContextMethod::AllToAll:
+    return "all_to_all";
+  }
+  return "";
+}
+
+const char *toString(Representation representation) {
+  switch (representation) {
+  case Representation::Reckon:
+    return "reckon";
+  case Representation::Megatron:
+    return "megatron";
+  case Representation::DeepSpeed:
+    return "deepspeed";
+  case Representation::TorchTitan:
+    return "torchtitan";
+  }
+  return "";
+}
+
+const char *toString(Objective objective) {
+  switch (objective) {
+  case Objective::StepTime:
+    return "step_time";
+  case Objective::TimeToTrain:
+    return "time_to_train";
+  case Objective::Cost:
+    return "cost";
+  case Objective::Memory:
+    return "memory";
+  }
+  return "";
+}
+
+const char *toString(SearchSpace space) {
+  return space == SearchSpace::All ? "all" : "compilable";
 }
 
 } // namespace reckon

@@ -86,6 +86,22 @@ struct ModelSpec {
   Field<double> initializerRange;
   /// 0 when not given; for Llama only a warning compares it with the sequence.
   Field<int64_t> maxPositionEmbeddings;
+  Field<std::string> hiddenAct;
+  Field<bool> attentionBias;
+  Field<bool> qkNorm;
+  // MLA; all 0 without it.
+  Field<int64_t> qLoraRank;
+  Field<int64_t> kvLoraRank;
+  Field<int64_t> qkNopeHeadDim;
+  Field<int64_t> qkRopeHeadDim;
+  Field<int64_t> vHeadDim;
+  // Mixture of experts; 0 experts for a dense model.
+  Field<int64_t> numExperts; ///< num_local_experts or n_routed_experts
+  Field<int64_t> numExpertsPerTok;
+  Field<int64_t> moeIntermediateSize;
+  Field<int64_t> nSharedExperts;
+  Field<int64_t> firstKDenseReplace;
+  Field<int64_t> numNextnPredictLayers; ///< multi-token prediction
 };
 
 /// Texts that go into launch.sbatch as they are.
@@ -117,8 +133,8 @@ struct ClusterSpec {
   int64_t worldSize() const { return *nodes * *gpusPerNode; }
 };
 
-enum class Precision { Fp32, Bf16 };
-enum class GradReduceDtype { Fp32 };
+enum class Precision { Fp32, Bf16, Fp8 };
+enum class GradReduceDtype { Fp32, Bf16 };
 
 struct OptimizerSpec {
   SourceLoc loc;
@@ -182,20 +198,39 @@ struct TrainingSpec {
   CheckpointSpec checkpoint;
 };
 
-enum class PipelineSchedule { GPipe, OneFOneB };
-enum class Recompute { None, Full };
+enum class PipelineSchedule {
+  GPipe,
+  OneFOneB,
+  Interleaved, ///< 1F1B with several chunks a rank, Megatron's order
+  Bfs,         ///< looped breadth-first
+  ZbH1,
+  ZbH2,
+  ZbV,
+  DualPipeV,
+  Synthesized, ///< made by the solver
+  Csv          ///< read from ParallelismSpec::scheduleFile
+};
+enum class Recompute { None, Selective, Full };
+enum class ContextMethod { None, Ring, AllGather, AllToAll };
+/// Whose memory, traffic and limits are accounted for.
+enum class Representation { Reckon, Megatron, DeepSpeed, TorchTitan };
+enum class Objective { StepTime, TimeToTrain, Cost, Memory };
+/// Which choices the planner may take: all that it can account for, or those
+/// that `reckon compile` can lower.
+enum class SearchSpace { All, Compilable };
 
-/// The choices that are left to the planner. Degrees that this version cannot
-/// spread (context, expert, virtual pipeline) are here as the choice {1}.
+/// The choices that are left to the planner.
 struct ParallelismSpec {
   SourceLoc loc;
   Choice<int64_t> tensorParallel;
   Choice<bool> sequenceParallel;
   Choice<int64_t> contextParallel;
+  Choice<ContextMethod> contextParallelMethod;
   Choice<int64_t> pipelineParallel;
   Choice<int64_t> virtualPipeline;
   Choice<PipelineSchedule> pipelineSchedule;
-  /// Decoder layers per stage, empty for auto. Given, pipelineParallel is
+  std::string scheduleFile; ///< of `csv:FILE`, else empty
+  /// Decoder layers per virtual stage (pipeline position), empty for auto. Given, pipelineParallel is
   /// narrowed to its length.
   Field<std::vector<int64_t>> pipelineLayout;
   Choice<int64_t> expertParallel;
@@ -205,6 +240,12 @@ struct ParallelismSpec {
   Choice<int64_t> zeroStage;
   Choice<int64_t> microBatchSize;
   Choice<Recompute> recompute;
+  /// Of `{layers: n}`: so many layers of each stage are fully recomputed;
+  /// `recompute` is then fixed to Full.
+  std::optional<int64_t> recomputeLayers;
+  /// 0: dropless. Not given: dropless, accounted with an expected imbalance.
+  Field<double> moeCapacityFactor;
+  Field<Representation> representation;
 };
 
 struct ConstraintsSpec {
@@ -222,7 +263,9 @@ struct ConstraintsSpec {
 
 struct SearchSpec {
   SourceLoc loc;
-  Field<std::string> objective; ///< step_time
+  Field<Objective> objective;
+  /// Default: Compilable on `cpu`, else All.
+  Field<SearchSpace> space;
   Field<double> timeLimitS;
   Field<int64_t> top;
 };
@@ -249,6 +292,10 @@ const char *toString(GradReduceDtype dtype);
 const char *toString(LrScheduleType type);
 const char *toString(PipelineSchedule schedule);
 const char *toString(Recompute recompute);
+const char *toString(ContextMethod method);
+const char *toString(Representation representation);
+const char *toString(Objective objective);
+const char *toString(SearchSpace space);
 
 } // namespace reckon
 

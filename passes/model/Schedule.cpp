@@ -13,15 +13,7 @@
 using namespace reckon;
 using namespace reckon::model;
 
-const char *model::scheduleName(ScheduleKind kind) {
-  switch (kind) {
-  case ScheduleKind::GPipe:
-    return "gpipe";
-  case ScheduleKind::OneFOneB:
-    return "1f1b";
-  }
-  return "?";
-}
+const char *model::scheduleName(ScheduleKind kind) { return toString(kind); }
 
 std::optional<ScheduleKind> model::parseSchedule(std::string_view name) {
   for (ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::OneFOneB})

@@ -96,7 +96,7 @@ TEST(Defaults, ConstraintsAndSearch) {
   Spec spec = loadGood(goodSpec);
   EXPECT_EQ(*spec.constraints.maxBubble, 0.10);
   EXPECT_FALSE(spec.constraints.hostMemoryLimitGib->has_value());
-  EXPECT_EQ(*spec.search.objective, "step_time");
+  EXPECT_EQ(*spec.search.objective, Objective::StepTime);
   EXPECT_EQ(*spec.search.timeLimitS, 60);
   EXPECT_EQ(*spec.search.top, 5);
   EXPECT_EQ(spec.warnings.size(), 0u);
