@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "frontends/spec/Load.h"
 #include "frontends/tools/Commands.h"
+#include "frontends/tools/PlanHtml.h"
 #include "passes/search/Report.h"
 #include "runtime/base/Os.h"
 
@@ -23,18 +24,17 @@ int reckon::planMain(int argc, char **argv) {
   int64_t top = 0;
   app.add_option("SPEC", files, "YAML files, merged left to right")->required();
   app.add_option("--set", sets, "override one key: KEY=VALUE");
-  app.add_option("--format", format, "text or json")->capture_default_str();
+  app.add_option("--format", format, "text, json or html")->capture_default_str();
   app.add_option("-o,--output", output, "write the report to this file");
   app.add_option("--top", top, "how many choices (default: search.top)")
       ->check(CLI::PositiveNumber);
   if (int code = parseArguments(app, argc, argv); code >= 0)
     return code;
-  if (format != "text" && format != "json") {
+  if (format != "text" && format != "json" && format != "html") {
     std::fprintf(
         stderr,
-        "reckon plan: error: expected --format text or json, got %s%s\n",
-        format.c_str(),
-        format == "html" ? "; html is not supported by this version" : "");
+        "reckon plan: error: expected --format text, json or html, got %s\n",
+        format.c_str());
     return static_cast<int>(ExitCode::BadSpec);
   }
 
@@ -52,8 +52,9 @@ int reckon::planMain(int argc, char **argv) {
   search::SearchResult result =
       search::searchAndExplain(*spec, top ? top : *spec->search.top);
   search::ReportInput report{*spec, result, clock.seconds() - start};
-  std::string text = format == "json" ? search::reportJson(report)
-                                      : search::reportText(report);
+  std::string text = format == "json"   ? search::reportJson(report)
+                     : format == "html" ? planHtml(report)
+                                        : search::reportText(report);
   if (output.empty()) {
     std::fputs(text.c_str(), stdout);
   } else if (Status status = systemFiles().write(output, text); !status) {

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontends/tools/Commands.h"
+#include "frontends/tools/reckon-show-against.h"
 #include "frontends/tools/reckon-show-views.h"
 #include "runtime/plan/PlanIO.h"
 
@@ -24,6 +25,7 @@ namespace {
 
 struct Arguments {
   std::string directory;
+  std::string against;
   int64_t stage = -1;
   int64_t rank = -1;
   std::string what = "summary";
@@ -93,6 +95,14 @@ Result<std::string> render(const Arguments &arguments) {
   auto format = parseFormat(arguments.what, arguments.format);
   if (!format)
     return format.error();
+  if (!arguments.against.empty()) {
+    if (*format != Format::Text && *format != Format::Json)
+      return makeError(ExitCode::BadSpec,
+                       "expected --format text or json with --against, got " +
+                           arguments.format);
+    return against(arguments.directory, arguments.against,
+                   *format == Format::Json);
+  }
 
   int64_t stage = arguments.stage;
   std::optional<plan::Coord> coord;
@@ -155,6 +165,9 @@ int reckon::showMain(int argc, char **argv) {
                  "summary, program, memory, timeline, schedule or comm");
   app.add_option("--format", arguments.format,
                  "text, csv, json or svg (memory over time)");
+  app.add_option("--against", arguments.against,
+                 "what differs from this plan directory; both may be reports "
+                 "of reckon plan --format json instead");
   if (int code = parseArguments(app, argc, argv); code >= 0)
     return code;
   Result<std::string> text = render(arguments);

@@ -57,6 +57,8 @@ FOLDERS = (
     Folder(r"passes/search/",
            ("passes/model/", "passes/search/", "runtime/base/",
             "runtime/plan/", "frontends/spec/"), ("nlohmann", "z3")),
+    Folder(r"passes/report/", ("passes/report/", "runtime/base/"),
+           ("nlohmann",)),
     Folder(r"passes/prove/",
            ("passes/model/", "passes/prove/", "runtime/base/",
             "runtime/plan/", "frontends/spec/"), ()),
