@@ -12,6 +12,7 @@
 
 #include "frontends/tools/reckon-show-timetable.h"
 #include "frontends/tools/reckon-show-views.h"
+#include "passes/report/MemoryCurves.h"
 
 #include <nlohmann/json.hpp>
 
@@ -199,83 +200,25 @@ std::string text(const std::vector<StageTimeline> &stages) {
   return out + "the curve: --format csv, json or svg\n";
 }
 
-//===----------------------------------------------------------------------===//
-// Picture
-//===----------------------------------------------------------------------===//
-
-constexpr int kWidth = 900, kPanel = 170, kLeft = 90, kTop = 40, kGap = 46;
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
-  return text;
-}
-
-/// One stacked area a series, from the lowest level up; steps, not slopes.
-std::string panel(const StageTimeline &stage, int top, int end) {
-  double height = kPanel, width = kWidth - kLeft - 20;
-  auto x = [&](int time) { return kLeft + width * time / std::max(end, 1); };
-  auto y = [&](uint64_t bytes) {
-    return top + height -
-           height * static_cast<double>(bytes) /
-               static_cast<double>(std::max<uint64_t>(stage.arena, 1));
-  };
-  std::string out = "<text x=\"8\" y=\"" + number(top + 14) + "\">stage " +
-                    std::to_string(stage.stage) + "</text><text x=\"8\" y=\"" +
-                    number(top + 30) + "\" class=\"small\">" +
-                    humanBytes(stage.arena) + "</text>\n";
-  for (size_t which = series.size(); which-- > 0;) {
-    std::string path = "M" + number(x(0)) + " " + number(top + height);
-    for (size_t i = 0; i < stage.samples.size(); ++i) {
-      const Sample &sample = stage.samples[i];
-      uint64_t level = 0;
-      for (size_t below = 0; below <= which; ++below)
-        level += sample.levels[below];
-      path += "L" + number(x(sample.time)) + " " + number(y(level));
-      int until =
-          i + 1 < stage.samples.size() ? stage.samples[i + 1].time : end;
-      path += "L" + number(x(until)) + " " + number(y(level));
-    }
-    path += "L" + number(x(end)) + " " + number(top + height) + "Z";
-    out += "<path d=\"" + path + "\" fill=\"" + colours[which] + "\"><title>" +
-           series[which] + "</title></path>\n";
-  }
-  out += "<path d=\"M" + number(x(0)) + " " + number(top) + "H" +
-         number(x(end)) + "\" class=\"arena\"/><path d=\"M" + number(x(0)) +
-         " " + number(top + height) + "H" + number(x(end)) +
-         "\" class=\"axis\"/>\n";
-  return out;
-}
-
 std::string svg(const std::vector<StageTimeline> &stages, int end,
                 const std::string &name) {
-  int height = kTop + static_cast<int>(stages.size()) * (kPanel + kGap) + 30;
-  std::string out =
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " +
-      std::to_string(kWidth) + " " + std::to_string(height) +
-      "\" font-family=\"sans-serif\" font-size=\"13\">\n"
-      "<style>.small{font-size:11px;fill:#555}.axis{stroke:#333}"
-      ".arena{stroke:#000;stroke-dasharray:5 4;fill:none}</style>\n"
-      "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
-      "<text x=\"8\" y=\"20\">" +
-      name +
-      ": memory of a rank over one step (dashed: the arena; one unit of time "
-      "is a forward, a backward takes two)</text>\n";
-  int top = kTop;
+  std::vector<report::Series> names;
+  for (size_t i = 0; i < series.size(); ++i)
+    names.push_back({series[i], colours[i]});
+  std::vector<report::MemoryCurve> curves;
   for (const StageTimeline &stage : stages) {
-    out += panel(stage, top, end);
-    top += kPanel + kGap;
+    report::MemoryCurve curve;
+    curve.name = "stage " + std::to_string(stage.stage);
+    curve.ceiling = stage.arena;
+    for (const Sample &sample : stage.samples)
+      curve.samples.push_back({static_cast<double>(sample.time),
+                               {sample.levels.begin(), sample.levels.end()}});
+    curves.push_back(std::move(curve));
   }
-  int x = kLeft;
-  for (size_t i = 0; i < series.size(); ++i) {
-    out += "<rect x=\"" + std::to_string(x) + "\" y=\"" +
-           std::to_string(top - 24) + "\" width=\"11\" height=\"11\" fill=\"" +
-           colours[i] + "\"/><text x=\"" + std::to_string(x + 16) + "\" y=\"" +
-           std::to_string(top - 14) + "\" class=\"small\">" + series[i] +
-           "</text>\n";
-    x += 120;
-  }
-  return out + "</svg>\n";
+  return report::memoryCurves(
+      curves, names, end,
+      name + ": memory of a rank over one step (dashed: the arena; one unit of "
+             "time is a forward, a backward takes two)");
 }
 
 } // namespace

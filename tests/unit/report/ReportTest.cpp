@@ -168,3 +168,25 @@ TEST(ReportHtml, MissingKeysLeavePartsOut) {
 }
 
 } // namespace
+
+#include "passes/report/MemoryCurves.h"
+
+TEST(MemoryCurves, StackedStepsOnTheCeilingsScale) {
+  using namespace reckon::report;
+  MemoryCurve curve{"stage 0", 1000, {{0, {100, 0}}, {5, {100, 400}}}};
+  std::string svg =
+      memoryCurves({curve}, {{"states", "#111"}, {"slots", "#222"}}, 10, "t<");
+  // The panel is 170 high from y 40; 790 wide from x 90. 100 of 1000 bytes are
+  // 17 high: y 193. 500 are 85: y 125. Time 5 of 10 is x 485.
+  EXPECT_NE(svg.find("M90.0 210.0L90.0 193.0L485.0 193.0L485.0 193.0"
+                     "L880.0 193.0L880.0 210.0Z"),
+            std::string::npos)
+      << svg;
+  EXPECT_NE(svg.find("M90.0 210.0L90.0 193.0L485.0 193.0L485.0 125.0"
+                     "L880.0 125.0L880.0 210.0Z"),
+            std::string::npos)
+      << svg;
+  EXPECT_NE(svg.find("M90.0 40.0H880.0\" class=\"ceiling\""),
+            std::string::npos);
+  EXPECT_NE(svg.find("t&lt;"), std::string::npos);
+}
