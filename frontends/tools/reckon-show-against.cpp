@@ -20,6 +20,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 #include <vector>
 
 using namespace reckon;
@@ -48,7 +49,7 @@ std::string elementName(const Json &element, size_t index) {
     return std::to_string(index);
   std::string name;
   for (const char *key : {"stage", "item", "dimension", "collective", "name",
-                          "group", "class", "list"})
+                          "where", "what", "through"})
     if (auto entry = element.find(key);
         entry != element.end() && entry->is_primitive())
       name += (name.empty() ? "" : " ") +
@@ -111,13 +112,27 @@ void flattenSpec(Facts &facts, const std::string &spec) {
   }
 }
 
+/// Without the keys named `key`, at any depth.
+void eraseKey(Json &json, const char *key) {
+  if (json.is_object())
+    json.erase(key);
+  if (json.is_structured())
+    for (Json &child : json)
+      eraseKey(child, key);
+}
+
 Result<Facts> planFacts(const LoadedPlan &plan) {
   Facts facts;
   facts.isPlan = true;
   flattenSpec(facts, plan.manifest.spec);
   flatten(facts, "choice", Json::parse(plan.manifest.choice.dump()));
-  flatten(facts, "summary", Json::parse(summary(plan, Format::Json)));
-  flatten(facts, "memory", Json::parse(memory(plan, Format::Json)));
+  Json glance = Json::parse(summary(plan, Format::Json));
+  glance.erase("choice"); // already there
+  flatten(facts, "summary", glance);
+  // One size that differs moves every offset behind it.
+  Json bytes = Json::parse(memory(plan, Format::Json));
+  eraseKey(bytes, "offset");
+  flatten(facts, "memory", bytes);
   flatten(facts, "comm", Json::parse(communication(plan, Format::Json)));
   return facts;
 }
@@ -222,27 +237,91 @@ std::vector<Difference> differences(const Facts &a, const Facts &b,
   return list;
 }
 
-std::string table(const std::vector<Difference> &list, const std::string &a,
-                  const std::string &b, size_t equal) {
+/// Whether a leaf of `facts` is at or below `prefix`.
+bool hasBelow(const Facts &facts, const std::string &prefix) {
+  auto leaf = facts.leaves.lower_bound(prefix);
+  return leaf != facts.leaves.end() &&
+         leaf->first.compare(0, prefix.size(), prefix) == 0;
+}
+
+/// The outermost list element of a path that `other` lacks altogether, as
+/// `memory.stages[1]`, or the path.
+std::string missingElement(const std::string &path, const Facts &other) {
+  for (size_t end = path.find(']'); end != std::string::npos;
+       end = path.find(']', end + 1))
+    if (std::string element = path.substr(0, end + 1);
+        !hasBelow(other, element))
+      return element;
+  return path;
+}
+
+/// The list that the element is of.
+std::string listOf(const std::string &path) {
+  size_t end = path.rfind('[');
+  return end == std::string::npos ? std::string() : path.substr(0, end);
+}
+
+struct Line {
+  std::string what, a, b, change;
+};
+
+/// For people: an element that only one side has is one line, and of a long
+/// list only the first differences are shown.
+std::vector<Line> lines(const std::vector<Difference> &list, const Facts &a,
+                        const Facts &b) {
+  constexpr size_t most = 12;
+  std::vector<Line> result;
+  std::map<std::string, size_t> shownOf, hiddenOf;
+  std::set<std::string> told;
+  for (const Difference &entry : list) {
+    bool oneSided = !entry.a || !entry.b;
+    std::string what =
+        oneSided ? missingElement(entry.path, entry.a ? b : a) : entry.path;
+    if (!told.insert(what).second)
+      continue;
+    std::string parent = listOf(what);
+    if (!parent.empty() && ++shownOf[parent] > most) {
+      ++hiddenOf[parent];
+      continue;
+    }
+    if (oneSided && what != entry.path)
+      result.push_back(
+          {what, entry.a ? "there" : "-", entry.b ? "there" : "-", ""});
+    else
+      result.push_back(
+          {what, shown(entry.a), shown(entry.b), change(entry.a, entry.b)});
+  }
+  for (const auto &[parent, hidden] : hiddenOf)
+    result.push_back({"... and " + std::to_string(hidden) + " more in " +
+                          parent + " (--format json has all)",
+                      "", "", ""});
+  return result;
+}
+
+std::string table(const std::vector<Line> &rows, const std::string &a,
+                  const std::string &b) {
   size_t path = 4, left = a.size(), right = b.size();
   constexpr size_t most = 48; // a layout of 64 stages is as long as it is
-  for (const Difference &entry : list) {
-    path = std::max(path, entry.path.size());
-    left = std::max(left, std::min(most, shown(entry.a).size()));
-    right = std::max(right, std::min(most, shown(entry.b).size()));
+  for (const Line &row : rows) {
+    if (!row.a.empty())
+      path = std::max(path, row.what.size());
+    left = std::max(left, std::min(most, row.a.size()));
+    right = std::max(right, std::min(most, row.b.size()));
   }
   std::string text;
-  if (!list.empty())
+  if (!rows.empty())
     text = padRight("what", path) + "  " + padLeft(a, left) + "  " +
            padLeft(b, right) + "\n";
-  for (const Difference &entry : list) {
-    text += padRight(entry.path, path) + "  " + padLeft(shown(entry.a), left) +
-            "  " + padLeft(shown(entry.b), right);
-    std::string by = change(entry.a, entry.b);
-    text += (by.empty() ? "" : "  " + by) + "\n";
+  for (const Line &row : rows) {
+    text += row.what;
+    if (!row.a.empty()) {
+      text += std::string(path - row.what.size(), ' ') + "  " +
+              padLeft(row.a, left) + "  " + padLeft(row.b, right);
+      text += row.change.empty() ? "" : "  " + row.change;
+    }
+    text += "\n";
   }
-  return text + std::to_string(list.size()) + " differ, " +
-         std::to_string(equal) + " are equal\n";
+  return text;
 }
 
 } // namespace
@@ -262,7 +341,9 @@ Result<std::string> show::against(const std::string &a, const std::string &b,
   size_t equal = 0;
   std::vector<Difference> list = differences(*left, *right, equal);
   if (!asJson)
-    return table(list, a, b, equal);
+    return table(lines(list, *left, *right), a, b) +
+           std::to_string(list.size()) + " differ, " + std::to_string(equal) +
+           " are equal\n";
   Json json = {{"a", a}, {"b", b}, {"equal", equal}};
   json["differences"] = Json::array();
   for (const Difference &entry : list)
