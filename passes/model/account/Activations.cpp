@@ -1,0 +1,136 @@
+//===- Activations.cpp - what a layer saves and needs while it runs -------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/model/account/Activations.h"
+
+#include "passes/model/Layout.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace reckon;
+using namespace reckon::model;
+
+namespace {
+
+class Layers {
+public:
+  Layers(const Job &job, const MemoryProfile &profile,
+         const model::Choice &choice)
+      : m_(job.model), p_(profile), c_(choice), job_(job),
+        width_(choice.precision == Precision::Fp32 ? 2 : 1),
+        exact_(job.representation == Representation::Reckon),
+        tokens_(static_cast<double>(choice.microBatch * m_.sequence) /
+                choice.cp) {
+    part_ = choice.sequenceParallel ? tokens_ / choice.tp : tokens_;
+  }
+
+  LayerActivations layer(bool moe) const {
+    LayerActivations a;
+    double t = c_.tp, h = m_.hidden;
+    // Norms with a bias belong to the generation that has dropout.
+    double dropout = m_.linearBias && !exact_ ? p_.dropout : 0;
+    a.norms = bytes(part_ * h * (p_.norms * width_ + dropout));
+    a.attention = attention();
+    a.scores = bytes(p_.scores * tokens_ * m_.sequence * m_.heads / t);
+    double perInner = (m_.gated ? p_.gatedMlp : p_.plainMlp) * width_;
+    if (!moe) {
+      a.mlp = bytes(perInner * tokens_ * m_.ffn / t);
+    } else {
+      a.mlp = bytes(perInner * tokens_ * m_.sharedExperts * m_.expertFfn / t);
+      a.routed = bytes(routedRows() *
+                       (perInner * m_.expertFfn / c_.etp + 4 * width_ * h)) +
+                 bytes(4.0 * part_ * m_.experts);
+    }
+    a.input = bytes(2 * width_ * part_ * h);
+    uint64_t whole = a.whole();
+    if (p_.selectiveKeep > 0)
+      a.selective = bytes(p_.selectiveKeep * static_cast<double>(whole));
+    else if (p_.scores > 0)
+      a.selective = whole - a.scores;
+    else if (exact_ && !moe)
+      // Norm outputs and the product of the MLP are cheap to compute again.
+      a.selective = whole - bytes(4 * width_ * part_ * h) -
+                    bytes(2 * width_ * tokens_ * m_.ffn / t);
+    else
+      a.selective = whole;
+    return a;
+  }
+
+  /// Rows that the fullest rank's experts process, times etp.
+  double routedRows() const {
+    double factor =
+        job_.moeCapacityFactor > 0 ? job_.moeCapacityFactor : p_.moeImbalance;
+    return tokens_ / c_.tp * m_.topK * factor * c_.etp;
+  }
+
+  double tokens() const { return tokens_; }
+  double part() const { return part_; }
+  double width() const { return width_; }
+  uint64_t bytes(double value) const {
+    uint64_t rounded = static_cast<uint64_t>(std::ceil(value));
+    return exact_ ? alignUp(rounded) : rounded;
+  }
+
+private:
+  uint64_t attention() const {
+    double t = c_.tp;
+    uint64_t sum = 0;
+    // With fewer heads of keys than ranks every rank keeps one.
+    double kvWays =
+        m_.isMla() ? t : std::min<double>(t, std::max<int64_t>(1, m_.kvHeads));
+    sum += bytes(2 * width_ * tokens_ * m_.qWidth() / t);
+    sum += bytes(2 * width_ * tokens_ * m_.kvWidth() / kvWays);
+    sum += bytes(2 * width_ * tokens_ * m_.valueWidth() / kvWays);
+    sum += bytes(2 * width_ * tokens_ * m_.contextWidth() / t);
+    sum += bytes(4 * tokens_ * m_.heads / t);
+    if (m_.isMla()) // the latents before and after their norms
+      sum += bytes(4 * width_ * part_ * (m_.mla.qRank + m_.mla.kvRank) +
+                   2 * width_ * part_ * m_.mla.rope);
+    return sum;
+  }
+
+  const ModelShape &m_;
+  const MemoryProfile &p_;
+  const model::Choice &c_;
+  const Job &job_;
+  double width_; ///< 1: bf16, 2: fp32
+  bool exact_;
+  double tokens_, part_;
+};
+
+} // namespace
+
+ActivationBytes model::activationBytes(const Job &job,
+                                       const MemoryProfile &profile,
+                                       const model::Choice &choice,
+                                       int64_t vocabularyRows) {
+  Layers layers(job, profile, choice);
+  const ModelShape &m = job.model;
+  double tokens = layers.tokens(), part = layers.part(), width = layers.width(),
+         h = m.hidden, t = choice.tp;
+  ActivationBytes a;
+  a.dense = layers.layer(false);
+  if (m.isMoe())
+    a.moe = layers.layer(true);
+  a.embedding = layers.bytes(8 * tokens);
+  if (m.linearBias && profile.dropout > 0)
+    a.embedding += layers.bytes(part * h);
+  a.head = layers.bytes(4 * width * part * h);
+  a.logits = layers.bytes(profile.logits * tokens *
+                          static_cast<double>(vocabularyRows));
+  a.hidden = layers.bytes(2 * width * part * h);
+  a.gathered = layers.bytes(2 * width * tokens * h);
+  if (m.isMoe())
+    a.dispatch = layers.bytes(2 * width * layers.routedRows() * h);
+  if (choice.cp > 1)
+    a.keyValue =
+        layers.bytes(2 * width * tokens * (m.kvWidth() + m.valueWidth()) / t);
+  double inner = m.isMoe() ? std::max<double>(m.firstDense ? m.ffn : 0,
+                                              m.sharedExperts * m.expertFfn)
+                           : m.ffn;
+  a.temporaries = layers.bytes(2 * width * tokens * (2 * inner / t + h));
+  return a;
+}

@@ -1,0 +1,160 @@
+//===- MemoryProfile.cpp - how a framework uses memory --------------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/model/account/MemoryProfile.h"
+
+#include "frontends/spec/Scalars.h"
+#include "runtime/base/Status.h"
+
+#include <map>
+
+using namespace reckon;
+using namespace reckon::model;
+
+namespace {
+
+constexpr const char kTable[] =
+#include "passes/model/account/MemoryProfileData.inc"
+    ;
+
+struct Key {
+  const char *name;
+  double MemoryProfile::*member;
+};
+#define RECKON_KEY(member)                                                     \
+  { #member, &MemoryProfile::member }
+constexpr Key kKeys[] = {RECKON_KEY(weight),
+                         RECKON_KEY(gradient),
+                         RECKON_KEY(gradientShard),
+                         RECKON_KEY(optimizer),
+                         RECKON_KEY(shardedWeight),
+                         RECKON_KEY(shardedGradient),
+                         RECKON_KEY(shardedOptimizer),
+                         RECKON_KEY(gatheredUnits),
+                         RECKON_KEY(unreducedUnits),
+                         RECKON_KEY(unreducedBytes),
+                         RECKON_KEY(pipelineKeepsUnits),
+                         RECKON_KEY(norms),
+                         RECKON_KEY(dropout),
+                         RECKON_KEY(scores),
+                         RECKON_KEY(gatedMlp),
+                         RECKON_KEY(plainMlp),
+                         RECKON_KEY(selectiveKeep),
+                         RECKON_KEY(liveLayers),
+                         RECKON_KEY(pipelineBuffers),
+                         RECKON_KEY(logits),
+                         RECKON_KEY(moeImbalance),
+                         RECKON_KEY(gatheredCopies),
+                         RECKON_KEY(bucketBytes),
+                         RECKON_KEY(fixedGib),
+                         RECKON_KEY(allocator),
+                         RECKON_KEY(stateAllocator),
+                         RECKON_KEY(layout),
+                         RECKON_KEY(vocabularyMultiple)};
+#undef RECKON_KEY
+constexpr std::string_view kColumns = "profile,key,value,tag,date,source";
+
+struct Entry {
+  std::string base;
+  std::vector<std::pair<const Key *, double>> values;
+};
+using Table = std::map<std::string, Entry, std::less<>>;
+
+Error tableError(size_t line, const std::string &what) {
+  return makeError(ExitCode::Internal,
+                   "memory_profiles.csv:" + std::to_string(line) + ": " + what);
+}
+
+/// The first five cells; the sixth is text for people and may be quoted.
+std::vector<std::string_view> firstCells(std::string_view line) {
+  std::vector<std::string_view> cells;
+  for (int i = 0; i < 5; ++i) {
+    size_t comma = line.find(',');
+    if (comma == line.npos)
+      break;
+    cells.push_back(line.substr(0, comma));
+    line.remove_prefix(comma + 1);
+  }
+  return cells;
+}
+
+Result<Table> parse(std::string_view csv) {
+  Table table;
+  size_t number = 0;
+  while (!csv.empty()) {
+    ++number;
+    size_t end = csv.find('\n');
+    std::string_view line = csv.substr(0, end);
+    csv.remove_prefix(end == csv.npos ? csv.size() : end + 1);
+    if (line.empty())
+      continue;
+    if (number == 1) {
+      if (line != kColumns)
+        return tableError(number, "expected the columns " +
+                                      std::string(kColumns) + ", got " +
+                                      std::string(line));
+      continue;
+    }
+    std::vector<std::string_view> cells = firstCells(line);
+    if (cells.size() != 5)
+      return tableError(number, "expected six cells");
+    Entry &entry = table[std::string(cells[0])];
+    if (cells[1] == "base") {
+      entry.base = cells[2];
+      continue;
+    }
+    const Key *key = nullptr;
+    for (const Key &known : kKeys)
+      if (known.name == cells[1])
+        key = &known;
+    auto value = parseReal(std::string(cells[2]));
+    if (!key || !value)
+      return tableError(number, "expected a known key and a number, got " +
+                                    std::string(cells[1]) + " and " +
+                                    std::string(cells[2]));
+    entry.values.emplace_back(key, *value);
+  }
+  return table;
+}
+
+void apply(const Table &table, std::string_view name, MemoryProfile &profile) {
+  auto found = table.find(name);
+  if (found == table.end())
+    return;
+  if (!found->second.base.empty())
+    apply(table, found->second.base, profile);
+  for (const auto &[key, value] : found->second.values)
+    profile.*(key->member) = value;
+}
+
+} // namespace
+
+std::string_view model::memoryProfileTable() { return kTable; }
+
+Result<MemoryProfile> model::memoryProfile(std::string_view name,
+                                           Representation representation,
+                                           std::string_view csv) {
+  Result<Table> table = parse(csv);
+  if (!table)
+    return table.error();
+  // Names are in order, so the last one that fits is the longest.
+  std::string best = toString(representation);
+  if (!name.empty() && representation != Representation::Reckon)
+    for (const auto &[entry, values] : *table)
+      if (name.substr(0, entry.size()) == entry)
+        best = entry;
+  MemoryProfile profile;
+  apply(*table, "global", profile);
+  apply(*table, best, profile);
+  profile.name = best;
+  return profile;
+}
+
+MemoryProfile model::memoryProfile(std::string_view name,
+                                   Representation representation) {
+  Result<MemoryProfile> profile = memoryProfile(name, representation, kTable);
+  RECKON_CHECK(profile.ok());
+  return *profile;
+}
