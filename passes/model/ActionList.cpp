@@ -92,7 +92,7 @@ private:
     if (i < fetched_)
       return;
     fetched_ = i + 1;
-    auto [pass, mb] = order_[i];
+    auto [pass, mb, chunk] = order_[i];
     bool forward = pass == 'F';
     if (forward ? first_ : last_ && !first_) {
       StageAction load{.kind = ActionKind::Load,

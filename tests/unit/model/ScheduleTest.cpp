@@ -31,7 +31,7 @@ TEST(Schedule, NamesAreThoseOfTheSpec) {
   for (ScheduleKind kind : kKinds)
     EXPECT_EQ(parseSchedule(scheduleName(kind)), kind);
   EXPECT_EQ(parseSchedule("1f1b"), ScheduleKind::OneFOneB);
-  EXPECT_EQ(parseSchedule("zb_h1"), std::nullopt);
+  EXPECT_EQ(parseSchedule("csv"), std::nullopt);
 }
 
 TEST(Schedule, OrdersByHand) {
@@ -93,7 +93,7 @@ TEST(Schedule, TransfersDelayTheFillAndDrain) {
   // B0 [5,7].
   Timetable table = simulateSchedule(ScheduleKind::OneFOneB, 1, durations, 0.5);
   EXPECT_DOUBLE_EQ(table.makespan, 7);
-  EXPECT_DOUBLE_EQ(table.stages[0][1].start, 5);
+  EXPECT_DOUBLE_EQ(table.ranks[0][1].start, 5);
 }
 
 TEST(Schedule, SlowestStageSetsThePace) {
