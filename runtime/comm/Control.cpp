@@ -197,7 +197,9 @@ Status Control::check() {
     return toError(*notice_);
   if (rank_ == 0 && gathering_ && !ready_)
     RECKON_TRY(finishGather());
-  if (!closing_ && !(rank_ != 0 && ready_))
+  // Who has the answer of the last gather may leave before this rank has taken
+  // it. Anybody else who is gone is still gone at the next check.
+  if (!closing_ && !ready_)
     for (Peer &peer : peers_)
       if (peer.ended)
         return diedError(peer.rank);
