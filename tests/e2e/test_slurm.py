@@ -5,94 +5,16 @@ Exit code 77 (skipped, with the reason) where Slurm or root is missing.
 """
 
 import glob
-import json
 import os
 import shutil
-import socket
 import subprocess
-import sys
 import time
-import unittest
 
-import harness
-from harness import LAYOUTS, ROOT, RUN, Workspace, metrics, numbers, tiny
-
-CLUSTER = os.path.join(ROOT, "tests", "slurm-cluster.sh")
+from harness import RUN, metrics, numbers
+from slurm import Cluster, free_ports, main, statuses, two_nodes
 
 
-def free_ports(count):
-    """The first of `count` ports in a row that nobody listens on, below the
-    range from which the kernel takes those of outgoing connections."""
-    for base in range(27000, 29990, count):
-        held = []
-        try:
-            for port in range(base, base + count):
-                held.append(socket.socket())
-                held[-1].bind(("127.0.0.1", port))
-            return base
-        except OSError:
-            continue
-        finally:
-            for taken in held:
-                taken.close()
-    raise RuntimeError("no free ports")
-
-
-def two_nodes(**more):
-    """tp 2 in each of two pipeline stages, a stage a node."""
-    spec = tiny(**LAYOUTS["tp2-pp2"], **more)
-    spec["cluster"].update(nodes=2, gpus_per_node=2)
-    return spec
-
-
-def statuses(where):
-    """The ranks' status files by rank."""
-    found = {}
-    for path in glob.glob(os.path.join(where, "status-*.json")):
-        with open(path) as data:
-            status = json.load(data)
-        found[status["rank"]] = status
-    return found
-
-
-class Slurm(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.work = Workspace().__enter__()
-        cls.addClassCleanup(cls.work.__exit__, None, None, None)
-        # Clients of other users must reach the socket of munge.
-        os.chmod(cls.work.path, 0o711)
-        cls.folder = cls.work.file("slurm")
-        environment = {**os.environ, "BASE_PORT": str(free_ports(5))}
-        cls.addClassCleanup(subprocess.run,
-                            ["bash", CLUSTER, "stop", cls.folder],
-                            stdout=subprocess.DEVNULL, timeout=300)
-        done = subprocess.run(["bash", CLUSTER, "start", cls.folder],
-                              capture_output=True, text=True, timeout=600,
-                              env=environment)
-        if done.returncode == 77:
-            raise unittest.SkipTest(done.stdout.strip())
-        if done.returncode != 0:
-            raise RuntimeError(done.stdout + done.stderr)
-        cls.environment = {
-            **os.environ, "OMP_NUM_THREADS": "1",
-            "SLURM_CONF": os.path.join(cls.folder, "slurm.conf"),
-            "PATH": os.path.dirname(RUN) + ":" + os.environ["PATH"]}
-        cls.plan = cls.work.compile(two_nodes(), "plan")
-
-    def call(self, *arguments, env=None, timeout=300):
-        return subprocess.run(arguments, cwd=self.work.path,
-                              capture_output=True, text=True, timeout=timeout,
-                              env={**self.environment, **(env or {})})
-
-    def srun(self, name, *more, nodes=2, tasks=2, kill=1, env=None,
-             command=None, plan=None):
-        where = self.work.file(name + ".run")
-        done = self.call("srun", f"-N{nodes}", f"--ntasks-per-node={tasks}",
-                         f"-K{kill}", *(command or [RUN]), plan or self.plan,
-                         "--device", "cpu", "--run-dir", where, *more, env=env)
-        return where, done
-
+class Slurm(Cluster):
     def only_rank(self, rank, here, elsewhere='exec "$0" "$@"'):
         """A command that does something else on one rank."""
         return ["bash", "-c",
@@ -242,31 +164,7 @@ class Slurm(unittest.TestCase):
         self.assertRegex(done.stderr, "same program on all ranks, got .* on "
                          "ranks 0, 1, 3 but .* on rank 2;")
 
-    # --- Deaths -------------------------------------------------------------
-
-    def check_death(self, where, rank):
-        """The others ended within five seconds, with 42 and the right name."""
-        died = os.path.getmtime(os.path.join(where, f"rank-{rank:05d}.log"))
-        found = statuses(where)
-        self.assertEqual(sorted(found), [r for r in range(4) if r != rank])
-        for status in found.values():
-            self.assertEqual((status["exit_code"], status["dead_rank"]),
-                             (42, rank), status)
-            self.assertEqual(status["dead_host"], found[rank ^ 1]["host"])
-            self.assertLess(status["time"] - died, 5)
-
-    def test_a_killed_rank_is_named_by_all_others(self):
-        # With -K1, Slurm's TERM reaches the others while they find out.
-        for kill in (0, 1):
-            for rank in range(4):
-                at = 11 + 40 * rank
-                with self.subTest(kill=kill, rank=rank, at=at):
-                    where, done = self.srun(
-                        f"kill{kill}{rank}", kill=kill,
-                        env={"RECKON_FAULT":
-                             f"kill@rank={rank},step=2,at={at}"})
-                    self.assertNotEqual(done.returncode, 0)
-                    self.check_death(where, rank)
+    # --- Interrupts ---------------------------------------------------------
 
     def test_a_cancelled_step_is_interrupted(self):
         where = self.work.file("cancel.run")
@@ -287,16 +185,6 @@ class Slurm(unittest.TestCase):
         for status in found.values():
             self.assertEqual((status["exit_code"], status["dead_rank"]),
                              (21, None), status)
-
-
-def main():
-    result = unittest.main(verbosity=2, exit=False).result
-    ran = result.testsRun - len(result.skipped)
-    for _, reason in result.skipped:
-        print("skipped:", reason)
-    if not result.wasSuccessful():
-        sys.exit(1)
-    sys.exit(0 if ran > 0 else 77)
 
 
 if __name__ == "__main__":
