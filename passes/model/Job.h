@@ -10,6 +10,8 @@
 #include "passes/model/ModelShape.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace reckon::model {
 
@@ -39,6 +41,8 @@ struct Job {
   Representation representation = Representation::Reckon;
   std::string profile;          ///< cluster.efficiency_profile, empty for none
   double moeCapacityFactor = 0; ///< 0: dropless
+  /// Measured constants by their name in time/efficiency.csv; they win.
+  std::vector<std::pair<std::string, double>> calibration{};
 
   int64_t devices() const { return nodes * gpusPerNode; }
   /// Devices that share the fast link.

@@ -1,0 +1,127 @@
+//===- Layer.h - time of one layer, of the embedding and of the head ------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#ifndef RECKON_PASSES_MODEL_TIME_LAYER_H
+#define RECKON_PASSES_MODEL_TIME_LAYER_H
+
+#include "passes/model/time/Collectives.h"
+#include "passes/model/time/Kernels.h"
+
+#include <array>
+
+namespace reckon::model {
+
+/// What the time of a layer depends on beside the job.
+struct LayerKey {
+  int64_t tp = 1, cp = 1, ep = 1, etp = 1, microBatch = 1;
+  /// dp when parameters are gathered every micro-batch (ZeRO-3, FSDP), else 0.
+  int64_t shardDp = 0;
+  ContextMethod method = ContextMethod::None;
+  bool sequenceParallel = false;
+  bool gatherForward = true;  ///< false: only gradients are sharded (ZeRO-2)
+  bool gatherBackward = true; ///< false: kept from the forward
+  bool operator==(const LayerKey &) const = default;
+};
+
+/// Seconds of communication of one micro-batch: all of it, and what lengthens
+/// the step.
+struct Exposure {
+  double total = 0;
+  double exposed = 0;
+  Exposure &operator+=(const Exposure &other) {
+    total += other.total;
+    exposed += other.exposed;
+    return *this;
+  }
+  friend Exposure operator*(double scale, const Exposure &e) {
+    return {scale * e.total, scale * e.exposed};
+  }
+};
+
+/// One unit (a layer, the embedding, the head) on one rank, one micro-batch.
+/// Indices of the arrays are Recompute values: what the backward costs when
+/// the unit recomputes nothing, some or all of its forward.
+struct LayerTime {
+  Work forward;
+  Work inputGrad;  ///< backward: gradient of the input
+  Work weightGrad; ///< backward: gradients of the weights
+  std::array<Work, 3> recompute{};
+  Exposure tensorForward;
+  std::array<Exposure, 3> tensorBackward{};
+  Exposure contextForward, contextBackward;
+  Exposure expertForward, expertBackward;
+  Exposure shardForward; ///< parameter gathering of ZeRO-3 and FSDP
+  std::array<Exposure, 3> shardBackward{};
+  /// Waiting for the host to launch kernels.
+  double hostForward = 0;
+  std::array<double, 3> hostBackward{};
+
+  double forwardSeconds() const {
+    return forward.total() + tensorForward.exposed + contextForward.exposed +
+           expertForward.exposed + shardForward.exposed + hostForward;
+  }
+  /// Backward, recomputation included.
+  double backwardSeconds(Recompute r) const {
+    auto i = static_cast<size_t>(r);
+    return inputGrad.total() + weightGrad.total() + recompute[i].total() +
+           tensorBackward[i].exposed + contextBackward.exposed +
+           expertBackward.exposed + shardBackward[i].exposed + hostBackward[i];
+  }
+  /// The part of it that a zero-bubble schedule may delay.
+  double weightSeconds() const { return weightGrad.total(); }
+  /// Every time multiplied by `factor`.
+  void scale(double factor);
+};
+
+/// Everything of one LayerKey.
+struct UnitTimes {
+  LayerTime dense, expert; ///< decoder layers; `expert` only for MoE models
+  LayerTime embedding, head, mtp;
+};
+
+class LayerModel {
+public:
+  LayerModel(const Job &job, const Efficiency &efficiency)
+      : job_(job), e_(efficiency), kernels_(job, efficiency),
+        links_(job, efficiency) {}
+
+  UnitTimes units(const LayerKey &key) const;
+  const Links &links() const { return links_; }
+  const Kernels &kernels() const { return kernels_; }
+
+private:
+  struct Shape; ///< sizes on one rank
+
+  LayerTime layer(const LayerKey &key, bool moe) const;
+  LayerTime embedding(const LayerKey &key) const;
+  LayerTime head(const LayerKey &key) const;
+  LayerTime mtp(const LayerKey &key, const LayerTime &layer,
+                const LayerTime &head) const;
+
+  /// Forward matmul and its two gradients.
+  void linear(LayerTime &time, double m, double n, double k,
+              bool fp8 = true) const;
+  void attention(LayerTime &time, const Shape &shape) const;
+  void denseMlp(LayerTime &time, const Shape &shape, double width) const;
+  void experts(LayerTime &time, const LayerKey &key, const Shape &shape) const;
+  void elementwise(LayerTime &time, const Shape &shape, bool moe) const;
+  void tensor(LayerTime &time, const LayerKey &key, const Shape &shape,
+              double passes) const;
+  void context(LayerTime &time, const LayerKey &key, const Shape &shape) const;
+  void recomputation(LayerTime &time, const Work &attentionCore) const;
+  /// Overlap.cpp: what parameter gathering and the host add. Runs last.
+  void finish(LayerTime &time, const LayerKey &key, double parameters,
+              double expertParameters, bool moe) const;
+  Shape shape(const LayerKey &key) const;
+
+  const Job &job_;
+  const Efficiency &e_;
+  Kernels kernels_;
+  Links links_;
+};
+
+} // namespace reckon::model
+
+#endif // RECKON_PASSES_MODEL_TIME_LAYER_H

@@ -1,0 +1,74 @@
+//===- Priced.h - the parts of one choice's step --------------------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#ifndef RECKON_PASSES_MODEL_TIME_PRICED_H
+#define RECKON_PASSES_MODEL_TIME_PRICED_H
+
+#include "passes/model/time/TimeModel.h"
+
+namespace reckon::model {
+
+/// What quickStep() adds up and step() explains: one computation for both.
+struct TimeModel::Priced {
+  double step = 0;
+  int64_t busiest = 0;       ///< pipeline rank
+  RankLoad load;             ///< of the busiest rank
+  LocalParameters parameters; ///< of the rank with most
+  double bubble = 0;
+  double message = 0;  ///< seconds of one pipeline message
+  double messages = 0; ///< that lengthen the step
+  DataTime data;
+  double tied = 0; ///< the shared embedding's gradient between the end stages
+  double optimizer = 0;
+  double other = 0;
+};
+
+struct LayerKeyHash {
+  size_t operator()(const LayerKey &k) const {
+    uint64_t h = 0xcbf29ce484222325u;
+    for (uint64_t field :
+         {uint64_t(k.tp), uint64_t(k.cp), uint64_t(k.ep), uint64_t(k.etp),
+          uint64_t(k.microBatch), uint64_t(k.shardDp),
+          uint64_t(k.method) * 8 + k.sequenceParallel * 4 +
+              k.gatherForward * 2 + k.gatherBackward})
+      h = (h ^ field) * 0x9e3779b97f4a7c15u;
+    return h ^ (h >> 32);
+  }
+};
+
+struct TimeModel::State {
+  State(const Job &theJob, const std::vector<EfficiencyRow> &theTable)
+      : job(theJob), table(theTable), efficiency(efficiencyFor(job, table)),
+        layers(job, efficiency) {}
+
+  const UnitTimes &units(const LayerKey &key);
+  LayerKey key(const Choice &choice) const;
+
+  Job job;
+  std::vector<EfficiencyRow> table;
+  Efficiency efficiency;
+  LayerModel layers;
+  // Never iterated: results do not depend on the order of entries.
+  std::unordered_map<LayerKey, std::unique_ptr<UnitTimes>, LayerKeyHash> known;
+  LayerKey lastKey;
+  const UnitTimes *last = nullptr;
+  std::vector<RankLoad> ranks; ///< scratch of price()
+  std::vector<LocalParameters> parameters;
+};
+
+/// Layers of one virtual stage by kind, and how many of them are recomputed.
+struct StageLayers {
+  int64_t dense = 0, expert = 0;
+  int64_t denseFull = 0, expertFull = 0; ///< fully recomputed
+};
+
+/// Layers [first, first + count) of the model, the first `full` of them
+/// recomputed.
+StageLayers stageLayers(const ModelShape &model, int64_t first, int64_t count,
+                        int64_t full);
+
+} // namespace reckon::model
+
+#endif // RECKON_PASSES_MODEL_TIME_PRICED_H

@@ -1,0 +1,318 @@
+//===- TimeModel.cpp - predicted time of a step ---------------------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/model/time/TimeModel.h"
+
+#include "passes/model/time/Priced.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace reckon;
+using namespace reckon::model;
+
+TimeModel::TimeModel(const Job &job) : TimeModel(job, efficiencyTable()) {}
+
+TimeModel::TimeModel(const Job &job, const std::vector<EfficiencyRow> &table)
+    : state_(std::make_unique<State>(job, table)) {}
+
+TimeModel::~TimeModel() = default;
+TimeModel::TimeModel(TimeModel &&) noexcept = default;
+
+TimeModel::TimeModel(const TimeModel &other)
+    : TimeModel(other.state_->job, other.state_->table) {}
+
+const Efficiency &TimeModel::efficiency() const { return state_->efficiency; }
+const Job &TimeModel::job() const { return state_->job; }
+
+const UnitTimes &TimeModel::State::units(const LayerKey &key) {
+  if (last && key == lastKey)
+    return *last;
+  std::unique_ptr<UnitTimes> &entry = known[key];
+  if (!entry)
+    entry = std::make_unique<UnitTimes>(layers.units(key));
+  lastKey = key;
+  last = entry.get();
+  return *last;
+}
+
+LayerKey TimeModel::State::key(const Choice &choice) const {
+  LayerKey key;
+  key.tp = choice.tp;
+  key.cp = choice.cp;
+  key.ep = job.model.isMoe() ? choice.ep : 1;
+  key.etp = job.model.isMoe() ? choice.etp : 1;
+  key.microBatch = choice.microBatch;
+  key.sequenceParallel = choice.sequenceParallel && choice.tp > 1;
+  key.method = choice.cp > 1 ? choice.contextMethod : ContextMethod::None;
+  if (shardsEveryMicroBatch(job.representation, choice)) {
+    bool fsdp = job.representation == Representation::TorchTitan;
+    key.shardDp = choice.dp;
+    key.gatherForward = choice.zero == 3 || fsdp;
+    key.gatherBackward = choice.zero == 3;
+  }
+  return key;
+}
+
+const UnitTimes &TimeModel::units(const Choice &choice) const {
+  return state_->units(state_->key(choice));
+}
+
+StageLayers model::stageLayers(const ModelShape &model, int64_t first,
+                               int64_t count, int64_t full) {
+  StageLayers layers;
+  layers.dense = count;
+  if (model.isMoe())
+    layers.dense = std::clamp<int64_t>(model.firstDense - first, 0, count);
+  layers.expert = count - layers.dense;
+  layers.denseFull = std::min(full, layers.dense);
+  layers.expertFull = std::min(full - layers.denseFull, layers.expert);
+  return layers;
+}
+
+namespace {
+
+/// Layers of virtual stage `k`, also when no layout is given.
+int64_t stageCount(const model::Choice &choice, const ModelShape &model, int64_t k) {
+  if (!choice.layout.empty())
+    return choice.layout[static_cast<size_t>(k)];
+  int64_t stages = choice.stages();
+  return model.layers / stages + (k < model.layers % stages ? 1 : 0);
+}
+
+int64_t fullCount(const model::Choice &choice, int64_t k, int64_t count) {
+  if (choice.recompute != Recompute::Full)
+    return 0;
+  if (choice.recomputeLayers.empty())
+    return count;
+  return std::min(count, choice.recomputeLayers[static_cast<size_t>(k)]);
+}
+
+/// Seconds of one stage; recomputation that is not full is the same for all.
+RankLoad stageLoad(const UnitTimes &units, const StageLayers &n,
+                   Recompute rest, bool first, bool last, int64_t mtp) {
+  RankLoad load;
+  auto add = [&](const LayerTime &unit, int64_t count, int64_t full,
+                 Recompute mode) {
+    if (count == 0)
+      return;
+    auto all = static_cast<double>(count);
+    auto again = static_cast<double>(full);
+    load.forward += all * unit.forwardSeconds();
+    load.backward += again * unit.backwardSeconds(Recompute::Full) +
+                     (all - again) * unit.backwardSeconds(mode);
+    load.weight += all * unit.weightSeconds();
+  };
+  add(units.dense, n.dense, n.denseFull, rest);
+  add(units.expert, n.expert, n.expertFull, rest);
+  if (first)
+    add(units.embedding, 1, 0, Recompute::None);
+  if (last) {
+    add(units.head, 1, 0, Recompute::None);
+    add(units.mtp, mtp, 0, rest);
+  }
+  return load;
+}
+
+Recompute restOf(const model::Choice &choice) {
+  // Full with a list: the layers that it leaves out recompute nothing.
+  return choice.recompute == Recompute::Selective ? Recompute::Selective
+                                                  : Recompute::None;
+}
+
+} // namespace
+
+StageTime TimeModel::stage(const Choice &choice, int64_t stage) const {
+  const ModelShape &m = state_->job.model;
+  int64_t first = 0;
+  for (int64_t k = 0; k < stage; ++k)
+    first += stageCount(choice, m, k);
+  int64_t count = stageCount(choice, m, stage);
+  RankLoad load = stageLoad(
+      units(choice),
+      stageLayers(m, first, count, fullCount(choice, stage, count)),
+      restOf(choice), stage == 0, stage == choice.stages() - 1, m.mtpLayers);
+  return {load.forward, load.backward - load.weight, load.weight};
+}
+
+TimeModel::Priced TimeModel::price(const Choice &choice) const {
+  State &s = *state_;
+  const ModelShape &m = s.job.model;
+  const Efficiency &e = s.efficiency;
+  const UnitTimes &units = s.units(s.key(choice));
+  int64_t p = choice.pp, stages = choice.stages();
+
+  // What each rank does and holds.
+  LayerParameters denseLayer = m.layerParameters(false);
+  LayerParameters expertLayer =
+      m.isMoe() ? m.layerParameters(true) : LayerParameters{};
+  auto t = static_cast<double>(choice.tp);
+  auto local = [&](const LayerParameters &layer) {
+    return static_cast<double>(layer.attention + layer.mlp + layer.shared) /
+               t +
+           static_cast<double>(layer.attentionCopied + layer.router +
+                               layer.norms);
+  };
+  double denseLocal = local(denseLayer), expertLocal = local(expertLayer);
+  double expertsLocal = static_cast<double>(expertLayer.experts) /
+                        static_cast<double>(choice.ep * choice.etp);
+  double table = static_cast<double>(m.embeddingParameters()) / t;
+  double headTable = static_cast<double>(m.vocab * m.hidden) / t;
+
+  s.ranks.assign(static_cast<size_t>(p), {});
+  s.parameters.assign(static_cast<size_t>(p), {});
+  int64_t first = 0;
+  Recompute rest = restOf(choice);
+  for (int64_t k = 0; k < stages; ++k) {
+    int64_t count = stageCount(choice, m, k);
+    StageLayers n = stageLayers(m, first, count, fullCount(choice, k, count));
+    first += count;
+    bool last = k == stages - 1;
+    auto rank =
+        static_cast<size_t>(pipelineRank(choice.schedule, p, k));
+    RankLoad load = stageLoad(units, n, rest, k == 0, last, m.mtpLayers);
+    s.ranks[rank].forward += load.forward;
+    s.ranks[rank].backward += load.backward;
+    s.ranks[rank].weight += load.weight;
+    LocalParameters &held = s.parameters[rank];
+    held.dense += static_cast<double>(n.dense) * denseLocal +
+                  static_cast<double>(n.expert) * expertLocal;
+    held.experts += static_cast<double>(n.expert) * expertsLocal;
+    if (k == 0)
+      held.dense += table;
+    if (last) {
+      if (!m.tied || stages > 1)
+        held.dense += headTable;
+      auto extra = static_cast<double>(m.mtpLayers);
+      held.dense += extra * (m.isMoe() ? expertLocal : denseLocal);
+      held.experts += extra * expertsLocal;
+    }
+  }
+
+  Priced result;
+  for (size_t r = 0; r < s.ranks.size(); ++r) {
+    if (s.ranks[r].total() > result.load.total()) {
+      result.load = s.ranks[r];
+      result.busiest = static_cast<int64_t>(r);
+    }
+    if (s.parameters[r].total() > result.parameters.total())
+      result.parameters = s.parameters[r];
+  }
+  auto micro = static_cast<double>(choice.numMicroBatches);
+  result.bubble = pipelineBubble(choice.schedule, choice.v,
+                                 choice.numMicroBatches, s.ranks);
+
+  const Links &links = s.layers.links();
+  bool within = s.job.withinDomain(1, choice.world());
+  if (p > 1) {
+    double tokens = static_cast<double>(choice.microBatch * m.sequence) /
+                    static_cast<double>(choice.cp);
+    double bytes = s.layers.kernels().width * tokens *
+                   static_cast<double>(m.hidden);
+    if (e.pipelineSplit > 0 || choice.sequenceParallel)
+      bytes /= t;
+    result.message = e.factor * links.message(within, bytes);
+    result.messages =
+        exposedMessages(choice.schedule, p, choice.v, choice.numMicroBatches,
+                        e.pipelineHidden);
+    if (m.tied && stages > 1)
+      result.tied = 2 * e.factor *
+                    links.message(within, 4 * headTable);
+  }
+  result.data = dataTime(s.job, e, links, choice, result.parameters,
+                         result.load.forward, result.load.backward);
+  result.optimizer =
+      optimizerTime(s.layers.kernels(), choice, result.parameters);
+
+  double busy = micro * result.load.total() + result.bubble +
+                result.messages * result.message + result.data.exposed +
+                result.tied;
+  double doublings = std::max(
+      0.0, std::log2(static_cast<double>(s.job.devices()) / 8.0));
+  result.other = e.stepOverhead + e.factor * e.hostMicroBatch * micro +
+                 e.jitter * doublings * busy;
+  result.step = busy + result.optimizer + result.other;
+  return result;
+}
+
+double TimeModel::quickStep(const Choice &choice) const {
+  return price(choice).step;
+}
+
+double TimeModel::lowerBound(const PartialChoice &partial) const {
+  State &s = *state_;
+  const ModelShape &m = s.job.model;
+  const Efficiency &e = s.efficiency;
+  LayerKey key;
+  key.tp = partial.tp;
+  key.cp = partial.cp;
+  key.ep = m.isMoe() ? partial.ep : 1;
+  key.microBatch = partial.microBatch;
+  int64_t expertRanks = partial.tp * partial.cp * partial.dp;
+  int64_t dense = m.isMoe() ? std::min(m.firstDense, m.layers) : m.layers;
+  auto denseLayers = static_cast<double>(dense);
+  auto expertLayers = static_cast<double>(m.layers - dense);
+
+  // The mean rank's work: no bubble, no recomputation, nothing of data
+  // parallelism.
+  double least = INFINITY;
+  for (bool sp : {false, true}) {
+    if (sp && partial.tp == 1)
+      break;
+    key.sequenceParallel = sp;
+    for (ContextMethod method :
+         {ContextMethod::Ring, ContextMethod::AllGather,
+          ContextMethod::AllToAll}) {
+      key.method = partial.cp > 1 ? method : ContextMethod::None;
+      for (int64_t etp = 1; m.isMoe() ? etp <= expertRanks / key.ep : etp == 1;
+           ++etp) {
+        if (etp > 1 &&
+            (m.expertFfn % etp != 0 || expertRanks % (key.ep * etp) != 0))
+          continue;
+        key.etp = etp;
+        const UnitTimes &u = s.units(key);
+        auto both = [](const LayerTime &unit) {
+          return unit.forwardSeconds() +
+                 unit.backwardSeconds(Recompute::None);
+        };
+        double work = denseLayers * both(u.dense) + both(u.embedding) +
+                      both(u.head);
+        if (expertLayers > 0)
+          work += expertLayers * both(u.expert);
+        if (m.mtpLayers > 0)
+          work += static_cast<double>(m.mtpLayers) * both(u.mtp);
+        least = std::min(least, work);
+        if (etp >= 64)
+          break;
+      }
+      if (partial.cp == 1)
+        break;
+    }
+  }
+  auto micro = static_cast<double>(
+      s.job.globalBatch / std::max<int64_t>(1, partial.dp * partial.microBatch));
+  double doublings = std::max(
+      0.0, std::log2(static_cast<double>(s.job.devices()) / 8.0));
+  double busy = micro * least / static_cast<double>(partial.pp);
+  // Rounding of sums in another order must not lift the bound above a choice.
+  return (busy * (1 + e.jitter * doublings) + e.stepOverhead +
+          e.factor * e.hostMicroBatch * micro) *
+         (1 - 1e-9);
+}
+
+std::vector<std::string> TimeModel::warnings() const {
+  const Efficiency &e = state_->efficiency;
+  const Job &job = state_->job;
+  std::vector<std::string> warnings;
+  if (!job.profile.empty() && !e.known)
+    warnings.push_back("no run of the efficiency_profile \"" + job.profile +
+                       "\" was measured; times use the global constants");
+  else if (e.known && !e.fitted)
+    warnings.push_back("no run of " + e.family + " on " + job.device.name +
+                       " in " + toString(job.precision) +
+                       " was measured; times use its rules with the global "
+                       "efficiency");
+  return warnings;
+}
