@@ -46,8 +46,7 @@ Work Kernels::attentionForward(double tokens, double sequence, double heads,
   // One product a head: m = all queries of the sequences.
   double products = matmul(tokens, sequence, query, false, heads) +
                     matmul(tokens, value, sequence, false, heads);
-  return {products,
-          traffic(e.unfusedForwardBytes * heads * tokens * sequence)};
+  return {products, traffic(e.unfusedForwardBytes * heads * tokens * sequence)};
 }
 
 Work Kernels::attentionBackward(double tokens, double sequence, double heads,

@@ -42,8 +42,7 @@ double Links::pass(const Group &group, double bytes, double pieces) const {
   if (group.size <= 1)
     return 0;
   auto size = static_cast<double>(group.size);
-  return pieces * latency(group) +
-         bytes * (size - 1) / size / bandwidth(group);
+  return pieces * latency(group) + bytes * (size - 1) / size / bandwidth(group);
 }
 
 double Links::tensorPass(const Group &group, double bytes) const {
@@ -63,8 +62,7 @@ double Links::message(bool within, double bytes) const {
                 : e.interLatency + bytes / interRate;
 }
 
-double Links::allToAll(const Group &group, double bytes,
-                       double copies) const {
+double Links::allToAll(const Group &group, double bytes, double copies) const {
   if (group.size <= 1)
     return 0;
   auto size = static_cast<double>(group.size);
@@ -74,12 +72,11 @@ double Links::allToAll(const Group &group, double bytes,
   if (domains > 1) {
     double away = 1 - 1 / domains;
     // Distinct other domains that a token visits against its visits there.
-    double once = (domains - 1) * (1 - std::pow(away, copies)) /
-                  (copies * away);
+    double once =
+        (domains - 1) * (1 - std::pow(away, copies)) / (copies * away);
     double rate = e.expertInter * e.interScale * job.interBandwidth;
-    seconds = std::max(seconds, e.expertLatency + bytes * away *
-                                                      std::min(1.0, once) /
-                                                      rate);
+    seconds = std::max(seconds, e.expertLatency +
+                                    bytes * away * std::min(1.0, once) / rate);
   }
   return seconds;
 }

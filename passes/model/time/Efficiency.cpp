@@ -198,8 +198,8 @@ model::parseEfficiency(std::string_view csv) {
       return tableError(number, "expected a number, got " + cells[3]);
     if (cells[4].size() != 1 ||
         std::string_view("PGFAM").find(cells[4][0]) == std::string_view::npos)
-      return tableError(number, "expected one of P, G, F, A, M, got " +
-                                    cells[4]);
+      return tableError(number,
+                        "expected one of P, G, F, A, M, got " + cells[4]);
     table.push_back({cells[0], cells[1], cells[2], *value, cells[4][0],
                      cells[5], cells[6]});
   }

@@ -59,8 +59,8 @@ struct Efficiency {
   double flash1Forward = 0, flash1Backward = 0; ///< share of the bf16 peak
   double flash2Forward = 0, flash2Backward = 0;
   double flash3Forward = 0, flash3Backward = 0;
-  double attentionHalf = 0; ///< sequence at which half of it is reached
-  double smallHead = 0;     ///< share for heads of 64 and less
+  double attentionHalf = 0;       ///< sequence at which half of it is reached
+  double smallHead = 0;           ///< share for heads of 64 and less
   double unfusedForwardBytes = 0; ///< per score
   double unfusedBackwardBytes = 0;
   // Memory-bound operations; bytes per token at 2 bytes an element.
@@ -93,11 +93,11 @@ struct Efficiency {
   double dataOverlap = 0;     ///< 1: reductions run behind the backward
   double dataBackward = 0, dataForward = 0; ///< stage passes that hide them
   double dataAlways = 0;                    ///< share always exposed
-  double gradientBytes = 0; ///< on the wire; 0: as the job says
+  double gradientBytes = 0;                 ///< on the wire; 0: as the job says
   double bucketBytes = 0;
   // Experts.
-  double permuteBytes = 0; ///< per token, expert and h
-  double imbalance = 0;    ///< heaviest rank against the mean
+  double permuteBytes = 0;  ///< per token, expert and h
+  double imbalance = 0;     ///< heaviest rank against the mean
   double expertLatency = 0; ///< seconds an all-to-all
   double expertInter = 0;   ///< share of the inter-node link
   double groupedMatmul = 0; ///< share of the matmul rate
@@ -113,10 +113,10 @@ struct Efficiency {
   double factor = 0;
 
   // Which rows were used.
-  std::string family;     ///< empty: no profile, or one that nobody measured
-  bool known = false;     ///< the profile's family is in the table
-  bool fitted = false;    ///< a factor of (chip, precision, family) was used
-  double errorBand = 0;   ///< 90th percentile of the family's residuals
+  std::string family;   ///< empty: no profile, or one that nobody measured
+  bool known = false;   ///< the profile's family is in the table
+  bool fitted = false;  ///< a factor of (chip, precision, family) was used
+  double errorBand = 0; ///< 90th percentile of the family's residuals
   std::vector<const EfficiencyRow *> rows; ///< all that applied, last wins
 };
 
@@ -125,7 +125,8 @@ struct Efficiency {
 std::string profileFamily(std::string_view profile,
                           const std::vector<EfficiencyRow> &table);
 
-Efficiency efficiencyFor(const Job &job, const std::vector<EfficiencyRow> &table);
+Efficiency efficiencyFor(const Job &job,
+                         const std::vector<EfficiencyRow> &table);
 
 /// The factor rows' key: `h100-sxm/bf16/NeMo`.
 std::string factorKey(const Job &job, std::string_view family);

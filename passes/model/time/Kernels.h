@@ -48,13 +48,13 @@ struct Kernels {
   double traffic(double bytes) const { return bytes / memoryRate; }
 
   const Efficiency &e;
-  double width = 2;          ///< bytes of an element
-  double bf16Rate = 0;       ///< sustained best-shape matmul rate, FLOP/s
-  double fp8Rate = 0;        ///< 0: no such mode
-  double attentionPeak = 0;  ///< data sheet times eta, FLOP/s
-  double memoryRate = 0;     ///< bytes/s of memory-bound operations
+  double width = 2;         ///< bytes of an element
+  double bf16Rate = 0;      ///< sustained best-shape matmul rate, FLOP/s
+  double fp8Rate = 0;       ///< 0: no such mode
+  double attentionPeak = 0; ///< data sheet times eta, FLOP/s
+  double memoryRate = 0;    ///< bytes/s of memory-bound operations
   double matmulMemoryRate = 0;
-  bool tiled = true;         ///< false on a CPU
+  bool tiled = true; ///< false on a CPU
 };
 
 } // namespace reckon::model

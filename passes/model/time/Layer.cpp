@@ -17,11 +17,10 @@ void LayerTime::scale(double factor) {
   for (Work *work : {&forward, &inputGrad, &weightGrad, &recompute[0],
                      &recompute[1], &recompute[2]})
     *work = factor * *work;
-  for (Exposure *e :
-       {&tensorForward, &tensorBackward[0], &tensorBackward[1],
-        &tensorBackward[2], &contextForward, &contextBackward, &expertForward,
-        &expertBackward, &shardForward, &shardBackward[0], &shardBackward[1],
-        &shardBackward[2]})
+  for (Exposure *e : {&tensorForward, &tensorBackward[0], &tensorBackward[1],
+                      &tensorBackward[2], &contextForward, &contextBackward,
+                      &expertForward, &expertBackward, &shardForward,
+                      &shardBackward[0], &shardBackward[1], &shardBackward[2]})
     *e = factor * *e;
   for (double *seconds :
        {&hostForward, &hostBackward[0], &hostBackward[1], &hostBackward[2]})
@@ -42,8 +41,8 @@ LayerModel::Shape LayerModel::shape(const LayerKey &key) const {
   s.value = static_cast<double>(m.valueWidth());
   s.contextWidth = static_cast<double>(m.contextWidth());
   s.heads = static_cast<double>(m.heads) / s.t;
-  s.headQuery = static_cast<double>(
-      m.isMla() ? m.mla.nope + m.mla.rope : m.headDim);
+  s.headQuery =
+      static_cast<double>(m.isMla() ? m.mla.nope + m.mla.rope : m.headDim);
   s.headValue = static_cast<double>(m.isMla() ? m.mla.value : m.headDim);
   return s;
 }
@@ -88,8 +87,7 @@ void LayerModel::attention(LayerTime &time, const Shape &s) const {
                                                s.headQuery, s.headValue);
 }
 
-void LayerModel::denseMlp(LayerTime &time, const Shape &s,
-                          double width) const {
+void LayerModel::denseMlp(LayerTime &time, const Shape &s, double width) const {
   double local = width / s.t;
   linear(time, s.tokens, (job_.model.gated ? 2 : 1) * local, s.hidden);
   linear(time, s.tokens, s.hidden, local);
@@ -196,8 +194,8 @@ LayerTime LayerModel::layer(const LayerKey &key, bool moe) const {
   LayerParameters p = m.layerParameters(moe);
   double local = static_cast<double>(p.attention + p.mlp + p.shared) / s.t +
                  static_cast<double>(p.attentionCopied + p.router + p.norms);
-  double expertLocal = static_cast<double>(p.experts) /
-                       static_cast<double>(key.ep * key.etp);
+  double expertLocal =
+      static_cast<double>(p.experts) / static_cast<double>(key.ep * key.etp);
   finish(time, key, local, expertLocal, moe);
   return time;
 }
@@ -260,8 +258,8 @@ UnitTimes LayerModel::units(const LayerKey &key) const {
   units.head = head(key);
   if (m.mtpLayers > 0)
     units.mtp = mtp(key, m.isMoe() ? units.expert : units.dense, units.head);
-  for (LayerTime *time : {&units.dense, &units.expert, &units.embedding,
-                          &units.head, &units.mtp})
+  for (LayerTime *time :
+       {&units.dense, &units.expert, &units.embedding, &units.head, &units.mtp})
     time->scale(e_.factor);
   return units;
 }

@@ -27,15 +27,14 @@ struct Tile {
 };
 
 // Larger tiles reuse more of what they load.
-constexpr Tile tiles[] = {{256, 128, 1},   {128, 256, 1},   {128, 128, .95},
-                          {128, 64, .82},  {64, 128, .82},  {64, 64, .6}};
+constexpr Tile tiles[] = {{256, 128, 1},  {128, 256, 1},  {128, 128, .95},
+                          {128, 64, .82}, {64, 128, .82}, {64, 64, .6}};
 
 constexpr double kMinSplitK = 1024;
 
 } // namespace
 
-Kernels::Kernels(const Job &job, const Efficiency &efficiency)
-    : e(efficiency) {
+Kernels::Kernels(const Job &job, const Efficiency &efficiency) : e(efficiency) {
   const Accelerator &device = job.device;
   bool fp32 = job.precision == Precision::Fp32;
   width = fp32 ? 4 : 2;

@@ -44,15 +44,14 @@ ModelFlops model::modelFlops(const ModelShape &model,
   int64_t dense =
       model.isMoe() ? std::min(model.firstDense, model.layers) : model.layers;
   auto mtp = static_cast<double>(model.mtpLayers);
-  double moe = static_cast<double>(model.layers - dense) +
-               (model.isMoe() ? mtp : 0);
+  double moe =
+      static_cast<double>(model.layers - dense) + (model.isMoe() ? mtp : 0);
   double plain = static_cast<double>(dense) + (model.isMoe() ? 0 : mtp);
   double h = static_cast<double>(model.hidden);
   ModelFlops flops;
-  flops.matmul =
-      6 * (plain * layerMatmul(model, false) +
-           (moe > 0 ? moe * layerMatmul(model, true) : 0) +
-           (1 + mtp) * headForward(model) / 2 + mtp * 2 * h * h);
+  flops.matmul = 6 * (plain * layerMatmul(model, false) +
+                      (moe > 0 ? moe * layerMatmul(model, true) : 0) +
+                      (1 + mtp) * headForward(model) / 2 + mtp * 2 * h * h);
   flops.attention = 3 * (plain + moe) *
                     layerAttention(model, convention == AttentionFlops::Square);
   return flops;

@@ -51,8 +51,8 @@ void LayerModel::experts(LayerTime &time, const LayerKey &key,
   grouped(s.hidden, f);
   double gate = (m.gated ? e_.gatedBytes : e_.geluBytes) * f * rows * local;
   double permute = e_.permuteBytes * s.hidden * topK * own;
-  double moved = kernels_.traffic(e_.elementwise * kernels_.width / 2 *
-                                  (gate + permute));
+  double moved =
+      kernels_.traffic(e_.elementwise * kernels_.width / 2 * (gate + permute));
   forward.memory += moved;
   input.memory += e_.elementwiseBackward * moved;
   time.forward += forward;

@@ -27,12 +27,11 @@ DataTime model::dataTime(const Job &job, const Efficiency &e,
                          double backward) {
   DataTime time;
   bool eachMicroBatch = shardsEveryMicroBatch(job.representation, choice);
-  if (eachMicroBatch && (choice.zero == 3 ||
-                         job.representation == Representation::TorchTitan))
+  if (eachMicroBatch &&
+      (choice.zero == 3 || job.representation == Representation::TorchTitan))
     return time; // all of it is in the layers
   Group group{choice.dp * choice.cp, choice.tp};
-  Group expertGroup{std::max<int64_t>(1, choice.edp()),
-                    choice.ep * choice.etp};
+  Group expertGroup{std::max<int64_t>(1, choice.edp()), choice.ep * choice.etp};
   double gradient = e.gradientBytes;
   if (gradient <= 0)
     gradient = job.gradReduce == GradReduceDtype::Bf16 ? 2 : 4;
@@ -74,10 +73,9 @@ DataTime model::dataTime(const Job &job, const Efficiency &e,
   } else {
     // Chunks finish one after the other: all but the last one's buckets have
     // the rest of the cool-down (and the warm-up for gathering) to hide in.
-    double ramp = 0.8 *
-                  static_cast<double>(
-                      std::min(choice.numMicroBatches, choice.pp)) *
-                  (v - 1) / v;
+    double ramp =
+        0.8 * static_cast<double>(std::min(choice.numMicroBatches, choice.pp)) *
+        (v - 1) / v;
     auto exposed = [&](double seconds, double passes, double pass) {
       return std::max(e.dataAlways / v * seconds,
                       seconds - std::max(passes, ramp) * pass);

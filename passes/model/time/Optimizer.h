@@ -36,8 +36,7 @@ double optimizerTime(const Kernels &kernels, const Choice &choice,
                      const LocalParameters &parameters);
 
 /// Whether parameters or gradients are exchanged every micro-batch.
-bool shardsEveryMicroBatch(Representation representation,
-                           const Choice &choice);
+bool shardsEveryMicroBatch(Representation representation, const Choice &choice);
 
 } // namespace reckon::model
 

@@ -17,17 +17,15 @@
 using namespace reckon;
 using namespace reckon::model;
 
-void LayerModel::finish(LayerTime &time, const LayerKey &key,
-                        double parameters, double expertParameters,
-                        bool moe) const {
+void LayerModel::finish(LayerTime &time, const LayerKey &key, double parameters,
+                        double expertParameters, bool moe) const {
   time.weightGrad.memory +=
       kernels_.traffic(e_.accumulateBytes * (parameters + expertParameters));
 
   if (key.shardDp > 0) {
     int64_t all = key.shardDp * key.cp;
     Group group{all, key.tp};
-    int64_t replicas =
-        std::max<int64_t>(1, key.tp * all / (key.ep * key.etp));
+    int64_t replicas = std::max<int64_t>(1, key.tp * all / (key.ep * key.etp));
     Group expertGroup{replicas, key.ep * key.etp};
     auto pass = [&](double bytes) {
       return links_.pass(group, bytes * parameters) +

@@ -13,8 +13,8 @@ namespace reckon::model {
 /// What quickStep() adds up and step() explains: one computation for both.
 struct TimeModel::Priced {
   double step = 0;
-  int64_t busiest = 0;       ///< pipeline rank
-  RankLoad load;             ///< of the busiest rank
+  int64_t busiest = 0;        ///< pipeline rank
+  RankLoad load;              ///< of the busiest rank
   LocalParameters parameters; ///< of the rank with most
   double bubble = 0;
   double message = 0;  ///< seconds of one pipeline message

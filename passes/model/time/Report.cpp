@@ -64,10 +64,10 @@ StepTime TimeModel::step(const Choice &choice) const {
                         : choice.layout[static_cast<size_t>(k)];
     int64_t full = 0;
     if (choice.recompute == Recompute::Full)
-      full = choice.recomputeLayers.empty()
-                 ? count
-                 : std::min(count,
-                            choice.recomputeLayers[static_cast<size_t>(k)]);
+      full =
+          choice.recomputeLayers.empty()
+              ? count
+              : std::min(count, choice.recomputeLayers[static_cast<size_t>(k)]);
     StageLayers n = stageLayers(m, first, count, full);
     first += count;
     double moe = m.isMoe() ? layerForward(m, true) : 0;
@@ -122,8 +122,8 @@ StepTime TimeModel::step(const Choice &choice) const {
            widths;
   };
   auto t = static_cast<double>(choice.tp);
-  auto layersOfRank = static_cast<double>(m.layers) /
-                      static_cast<double>(choice.pp);
+  auto layersOfRank =
+      static_cast<double>(m.layers) / static_cast<double>(choice.pp);
   if (choice.tp > 1)
     time.communication.push_back(
         {"tensor",
@@ -138,8 +138,7 @@ StepTime TimeModel::step(const Choice &choice) const {
         {"context", toString(choice.contextMethod),
          link({choice.cp, choice.tp}),
          micro * layersOfRank * 3 * (c - 1) *
-             hiddenBytes(static_cast<double>(m.kvWidth() + m.valueWidth())) /
-             t,
+             hiddenBytes(static_cast<double>(m.kvWidth() + m.valueWidth())) / t,
          micro * sums.context.total, micro * sums.context.exposed});
   }
   if (m.isMoe() && choice.ep * choice.etp > 1) {
@@ -179,8 +178,7 @@ StepTime TimeModel::step(const Choice &choice) const {
            exposed(priced.data.reduce)});
     if (priced.data.gather > 0)
       time.communication.push_back({"data", "all_gather", where,
-                                    priced.data.gatherBytes,
-                                    priced.data.gather,
+                                    priced.data.gatherBytes, priced.data.gather,
                                     exposed(priced.data.gather)});
   }
 
@@ -208,12 +206,12 @@ StepTime TimeModel::step(const Choice &choice) const {
   lose("memory_bound_operations",
        micro * (sums.forward.memory + sums.backward.memory) + time.optimizer);
   lose("tensor_communication",
-       micro * (sums.tensor.exposed + sums.context.exposed +
-                sums.expert.exposed));
+       micro *
+           (sums.tensor.exposed + sums.context.exposed + sums.expert.exposed));
   lose("pipeline_bubble", time.bubble);
-  lose("data_and_pipeline_communication",
-       priced.data.exposed + priced.tied + messages +
-           micro * sums.shard.exposed);
+  lose("data_and_pipeline_communication", priced.data.exposed + priced.tied +
+                                              messages +
+                                              micro * sums.shard.exposed);
   lose("recompute", micro * sums.recompute.total());
   lose("imbalance_and_host", busiestIdeal - time.ideal + time.other);
   (void)compute;

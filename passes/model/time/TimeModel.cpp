@@ -75,7 +75,8 @@ StageLayers model::stageLayers(const ModelShape &model, int64_t first,
 namespace {
 
 /// Layers of virtual stage `k`, also when no layout is given.
-int64_t stageCount(const model::Choice &choice, const ModelShape &model, int64_t k) {
+int64_t stageCount(const model::Choice &choice, const ModelShape &model,
+                   int64_t k) {
   if (!choice.layout.empty())
     return choice.layout[static_cast<size_t>(k)];
   int64_t stages = choice.stages();
@@ -91,8 +92,8 @@ int64_t fullCount(const model::Choice &choice, int64_t k, int64_t count) {
 }
 
 /// Seconds of one stage; recomputation that is not full is the same for all.
-RankLoad stageLoad(const UnitTimes &units, const StageLayers &n,
-                   Recompute rest, bool first, bool last, int64_t mtp) {
+RankLoad stageLoad(const UnitTimes &units, const StageLayers &n, Recompute rest,
+                   bool first, bool last, int64_t mtp) {
   RankLoad load;
   auto add = [&](const LayerTime &unit, int64_t count, int64_t full,
                  Recompute mode) {
@@ -150,8 +151,7 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
       m.isMoe() ? m.layerParameters(true) : LayerParameters{};
   auto t = static_cast<double>(choice.tp);
   auto local = [&](const LayerParameters &layer) {
-    return static_cast<double>(layer.attention + layer.mlp + layer.shared) /
-               t +
+    return static_cast<double>(layer.attention + layer.mlp + layer.shared) / t +
            static_cast<double>(layer.attentionCopied + layer.router +
                                layer.norms);
   };
@@ -170,8 +170,7 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
     StageLayers n = stageLayers(m, first, count, fullCount(choice, k, count));
     first += count;
     bool last = k == stages - 1;
-    auto rank =
-        static_cast<size_t>(pipelineRank(choice.schedule, p, k));
+    auto rank = static_cast<size_t>(pipelineRank(choice.schedule, p, k));
     RankLoad load = stageLoad(units, n, rest, k == 0, last, m.mtpLayers);
     s.ranks[rank].forward += load.forward;
     s.ranks[rank].backward += load.backward;
@@ -209,17 +208,15 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
   if (p > 1) {
     double tokens = static_cast<double>(choice.microBatch * m.sequence) /
                     static_cast<double>(choice.cp);
-    double bytes = s.layers.kernels().width * tokens *
-                   static_cast<double>(m.hidden);
+    double bytes =
+        s.layers.kernels().width * tokens * static_cast<double>(m.hidden);
     if (e.pipelineSplit > 0 || choice.sequenceParallel)
       bytes /= t;
     result.message = e.factor * links.message(within, bytes);
-    result.messages =
-        exposedMessages(choice.schedule, p, choice.v, choice.numMicroBatches,
-                        e.pipelineHidden);
+    result.messages = exposedMessages(choice.schedule, p, choice.v,
+                                      choice.numMicroBatches, e.pipelineHidden);
     if (m.tied && stages > 1)
-      result.tied = 2 * e.factor *
-                    links.message(within, 4 * headTable);
+      result.tied = 2 * e.factor * links.message(within, 4 * headTable);
   }
   result.data = dataTime(s.job, e, links, choice, result.parameters,
                          result.load.forward, result.load.backward);
@@ -229,8 +226,8 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
   double busy = micro * result.load.total() + result.bubble +
                 result.messages * result.message + result.data.exposed +
                 result.tied;
-  double doublings = std::max(
-      0.0, std::log2(static_cast<double>(s.job.devices()) / 8.0));
+  double doublings =
+      std::max(0.0, std::log2(static_cast<double>(s.job.devices()) / 8.0));
   result.other = e.stepOverhead + e.factor * e.hostMicroBatch * micro +
                  e.jitter * doublings * busy;
   result.step = busy + result.optimizer + result.other;
@@ -262,9 +259,8 @@ double TimeModel::lowerBound(const PartialChoice &partial) const {
     if (sp && partial.tp == 1)
       break;
     key.sequenceParallel = sp;
-    for (ContextMethod method :
-         {ContextMethod::Ring, ContextMethod::AllGather,
-          ContextMethod::AllToAll}) {
+    for (ContextMethod method : {ContextMethod::Ring, ContextMethod::AllGather,
+                                 ContextMethod::AllToAll}) {
       key.method = partial.cp > 1 ? method : ContextMethod::None;
       for (int64_t etp = 1; m.isMoe() ? etp <= expertRanks / key.ep : etp == 1;
            ++etp) {
@@ -274,11 +270,10 @@ double TimeModel::lowerBound(const PartialChoice &partial) const {
         key.etp = etp;
         const UnitTimes &u = s.units(key);
         auto both = [](const LayerTime &unit) {
-          return unit.forwardSeconds() +
-                 unit.backwardSeconds(Recompute::None);
+          return unit.forwardSeconds() + unit.backwardSeconds(Recompute::None);
         };
-        double work = denseLayers * both(u.dense) + both(u.embedding) +
-                      both(u.head);
+        double work =
+            denseLayers * both(u.dense) + both(u.embedding) + both(u.head);
         if (expertLayers > 0)
           work += expertLayers * both(u.expert);
         if (m.mtpLayers > 0)
@@ -292,9 +287,10 @@ double TimeModel::lowerBound(const PartialChoice &partial) const {
     }
   }
   auto micro = static_cast<double>(
-      s.job.globalBatch / std::max<int64_t>(1, partial.dp * partial.microBatch));
-  double doublings = std::max(
-      0.0, std::log2(static_cast<double>(s.job.devices()) / 8.0));
+      s.job.globalBatch /
+      std::max<int64_t>(1, partial.dp * partial.microBatch));
+  double doublings =
+      std::max(0.0, std::log2(static_cast<double>(s.job.devices()) / 8.0));
   double busy = micro * least / static_cast<double>(partial.pp);
   // Rounding of sums in another order must not lift the bound above a choice.
   return (busy * (1 + e.jitter * doublings) + e.stepOverhead +
