@@ -38,7 +38,7 @@ uint64_t scaled(double factor, uint64_t bytes) {
 
 ChoiceFrame::ChoiceFrame(const Job &job, const MemoryProfile &profile,
                          const model::Choice &choice)
-    : states(job, profile, choice),
+    : profile(profile), states(job, this->profile, choice),
       activations(activationBytes(job, profile, choice,
                                   states.tensors().vocabularyRows)) {}
 
@@ -120,11 +120,11 @@ peakStash(ChoiceFrame &frame, const MemoryProfile &profile,
 }
 
 template <typename Sink>
-void model::accountRank(const Job &job, const MemoryProfile &profile,
-                        ChoiceFrame &frame, const model::Choice &choice,
-                        int64_t ppRank, Sink &sink) {
+void model::accountRank(const Job &job, ChoiceFrame &frame,
+                        const model::Choice &choice, int64_t ppRank,
+                        Sink &sink) {
   const ActivationBytes &a = frame.activations;
-  const MemoryProfile &p = profile;
+  const MemoryProfile &p = frame.profile;
   const bool ours = job.representation == Representation::Reckon;
   RankParts parts = rankParts(job.model, choice, ppRank);
   const StateBytes &states = frame.states.rank(parts);
@@ -150,8 +150,7 @@ void model::accountRank(const Job &job, const MemoryProfile &profile,
            "optimizer states", elements);
 
   // Activations.
-  auto [stash, count] =
-      peakStash(frame, profile, choice, ppRank, chunks, false);
+  auto [stash, count] = peakStash(frame, p, choice, ppRank, chunks, false);
   bool constants = !ours || job.model.isMoe();
   MemoryBasis basis = constants ? MemoryBasis::Calibrated : MemoryBasis::Exact;
   sink.add(Category::Activations, stash, basis, "saved by layers", [&] {
@@ -162,8 +161,7 @@ void model::accountRank(const Job &job, const MemoryProfile &profile,
                                     number(a.moe.kept(choice.recompute)) + " B"
                               : std::string());
   });
-  uint64_t inFlight =
-      peakStash(frame, profile, choice, ppRank, chunks, true).first;
+  uint64_t inFlight = peakStash(frame, p, choice, ppRank, chunks, true).first;
   sink.add(Category::Activations, inFlight, basis, "inputs in flight",
            [&] { return number(count) + " micro-batches"; });
   uint64_t live = 0;
@@ -249,9 +247,7 @@ void model::accountRank(const Job &job, const MemoryProfile &profile,
            [&] { return number(job.reserveBytes / kGib) + " GiB"; });
 }
 
-template void model::accountRank(const Job &, const MemoryProfile &,
-                                 ChoiceFrame &, const model::Choice &, int64_t,
-                                 SumSink &);
-template void model::accountRank(const Job &, const MemoryProfile &,
-                                 ChoiceFrame &, const model::Choice &, int64_t,
-                                 ItemSink &);
+template void model::accountRank(const Job &, ChoiceFrame &,
+                                 const model::Choice &, int64_t, SumSink &);
+template void model::accountRank(const Job &, ChoiceFrame &,
+                                 const model::Choice &, int64_t, ItemSink &);

@@ -26,6 +26,7 @@ struct ChoiceFrame {
   ChoiceFrame(const Job &job, const MemoryProfile &profile,
               const Choice &choice);
 
+  MemoryProfile profile;
   StateTable states;
   ActivationBytes activations;
   /// By pipeline rank, when asked for.
@@ -104,9 +105,8 @@ public:
 
 /// Every line of the rank by closed forms.
 template <typename Sink>
-void accountRank(const Job &job, const MemoryProfile &profile,
-                 ChoiceFrame &frame, const Choice &choice, int64_t ppRank,
-                 Sink &sink);
+void accountRank(const Job &job, ChoiceFrame &frame, const Choice &choice,
+                 int64_t ppRank, Sink &sink);
 
 } // namespace reckon::model
 

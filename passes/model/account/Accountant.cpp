@@ -82,12 +82,35 @@ struct Accountant::Impl {
   }
 
   ChoiceFrame &frame(const model::Choice &choice) {
-    Choice key = frameKey(choice);
-    if (!last || !(lastKey == key)) {
-      last.emplace(job, profile, choice);
-      lastKey = std::move(key);
+    // A framework that can gather again in the backward does when it must.
+    bool mayGatherAgain = profile.gatheredNorms > 0 && choice.sequenceParallel;
+    Choice key = mayGatherAgain ? choice : frameKey(choice);
+    if (last && lastKey == key)
+      return *last;
+    last.emplace(job, profile, choice);
+    lastKey = std::move(key);
+    if (mayGatherAgain && peakOf(choice) > capacity()) {
+      MemoryProfile again = profile;
+      again.gatheredNorms = 0;
+      last.emplace(job, again, choice);
     }
     return *last;
+  }
+
+  uint64_t capacity() const {
+    double bytes = job.device.memGb * 1073741824.0;
+    return bytes > 0 ? static_cast<uint64_t>(bytes) - job.reserveBytes
+                     : UINT64_MAX;
+  }
+
+  uint64_t peakOf(const model::Choice &choice) {
+    uint64_t most = 0;
+    for (int64_t rank = 0; rank < choice.pp; ++rank) {
+      SumSink sink;
+      accountRank(job, *last, choice, rank, sink);
+      most = std::max(most, sink.memory.arena());
+    }
+    return most;
   }
 
   Job job;
@@ -127,8 +150,7 @@ StageMemory Accountant::memory(const model::Choice &choice, int64_t ppRank) {
   if (exact(choice))
     return impl_->stages.memory(choice, ppRank);
   SumSink sink;
-  accountRank(impl_->job, impl_->profile, impl_->frame(choice), choice, ppRank,
-              sink);
+  accountRank(impl_->job, impl_->frame(choice), choice, ppRank, sink);
   return sink.memory;
 }
 
@@ -157,8 +179,7 @@ std::vector<MemoryItem> Accountant::items(const model::Choice &choice,
     return items;
   }
   ItemSink sink;
-  accountRank(impl_->job, impl_->profile, impl_->frame(choice), choice, ppRank,
-              sink);
+  accountRank(impl_->job, impl_->frame(choice), choice, ppRank, sink);
   return std::move(sink.items);
 }
 
@@ -183,53 +204,62 @@ uint64_t Accountant::lowerBound(const model::Choice &choice) {
   return states.parameters + states.gradients + states.optimizer;
 }
 
+namespace {
+
+/// As evenly as possible; what is left goes to the middle stages from the
+/// back, then to the first, then to the last.
+std::vector<int64_t> spreadEvenly(int64_t layers, int64_t stages) {
+  std::vector<int64_t> layout(stages, layers / stages);
+  int64_t left = layers % stages;
+  for (int64_t stage = stages - 2; stage >= 1 && left > 0; --stage, --left)
+    ++layout[stage];
+  if (left > 0) {
+    ++layout[0];
+    --left;
+  }
+  if (left > 0)
+    ++layout[stages - 1];
+  return layout;
+}
+
+/// By parameters, the head's included: a stage takes layers until it has
+/// passed its share, as nanotron does.
+std::vector<int64_t> spreadByCost(const ModelShape &model, int64_t stages) {
+  LayerParameters layer = model.layerParameters(model.isMoe());
+  double head = static_cast<double>(model.vocab * model.hidden) /
+                static_cast<double>(layer.total() - layer.norms);
+  double share =
+      (static_cast<double>(model.layers) + head) / static_cast<double>(stages);
+  std::vector<int64_t> layout(stages, 0);
+  int64_t stage = 0;
+  for (int64_t done = 1; done <= model.layers; ++done) {
+    ++layout[stage];
+    if (static_cast<double>(done) > share * static_cast<double>(stage + 1) &&
+        stage + 1 < stages)
+      ++stage;
+  }
+  return layout;
+}
+
+/// Embedding and head count as a layer each.
+std::vector<int64_t> spreadAsUnits(int64_t layers, int64_t stages) {
+  std::vector<int64_t> layout = spreadEvenly(layers + 2, stages);
+  --layout.front();
+  --layout.back();
+  return layout;
+}
+
+} // namespace
+
 std::vector<int64_t> model::defaultLayout(const Job &job,
                                           const MemoryProfile &profile,
                                           const model::Choice &choice) {
   int64_t stages = choice.stages(), layers = job.model.layers;
-  std::vector<int64_t> layout(stages, layers / stages);
-  int64_t left = layers % stages;
-  if (job.representation == Representation::Reckon || profile.layout == 0 ||
-      stages == 1) {
-    if (profile.layout == 0 || stages == 1) {
-      for (int64_t stage = stages - 2; stage >= 1 && left > 0; --stage, --left)
-        ++layout[stage];
-      if (left > 0) {
-        ++layout[0];
-        --left;
-      }
-      if (left > 0)
-        ++layout[stages - 1];
-      return layout;
-    }
-  }
-  // By cost: the head counts as many layers as it has parameters (1), or head
-  // and embedding as one layer each (2).
-  double perLayer =
-      static_cast<double>(job.model.layerParameters(false).total());
-  double headUnits =
-      profile.layout == 1
-          ? static_cast<double>(job.model.vocab * job.model.hidden) / perLayer
-          : 1;
-  double embeddingUnits = profile.layout == 1 ? 0 : 1;
-  double total = embeddingUnits + static_cast<double>(layers) + headUnits;
-  // Fill stage after stage until its share is reached.
-  double done = embeddingUnits;
-  int64_t given = 0;
-  for (int64_t stage = 0; stage < stages; ++stage) {
-    double target =
-        total * static_cast<double>(stage + 1) / static_cast<double>(stages);
-    int64_t count = 0;
-    while (given < layers && done + 0.5 <= target) {
-      ++count;
-      ++given;
-      done += 1;
-    }
-    if (stage == stages - 1) {
-      count += layers - given;
-      given = layers;
-    }
-    layout[stage] = count;
-  }
-  return layout;
+  if (stages > 1 && profile.layout == 1)
+    return spreadByCost(job.model, stages);
+  bool units = job.representation != Representation::Reckon &&
+               (layers + 2) % stages == 0;
+  if (stages > 1 && units && layers + 2 >= 2 * stages)
+    return spreadAsUnits(layers, stages);
+  return spreadEvenly(layers, stages);
 }

@@ -33,6 +33,8 @@ public:
     // Norms with a bias belong to the generation that has dropout.
     double dropout = m_.linearBias && !exact_ ? p_.dropout : 0;
     a.norms = bytes(part_ * h * (p_.norms * width_ + dropout));
+    if (c_.sequenceParallel)
+      a.norms += bytes(tokens_ * h * p_.gatheredNorms * width_);
     a.attention = attention();
     a.scores = bytes(p_.scores * tokens_ * m_.sequence * m_.heads / t);
     double perInner = (m_.gated ? p_.gatedMlp : p_.plainMlp) * width_;
@@ -119,8 +121,10 @@ ActivationBytes model::activationBytes(const Job &job,
   if (m.linearBias && profile.dropout > 0)
     a.embedding += layers.bytes(part * h);
   a.head = layers.bytes(4 * width * part * h);
-  a.logits = layers.bytes(profile.logits * tokens *
-                          static_cast<double>(vocabularyRows));
+  a.logits =
+      layers.bytes(profile.logits * tokens *
+                   static_cast<double>(vocabularyRows)) +
+      layers.bytes(profile.wholeLogits * tokens * static_cast<double>(m.vocab));
   a.hidden = layers.bytes(2 * width * part * h);
   a.gathered = layers.bytes(2 * width * tokens * h);
   if (m.isMoe())

@@ -32,6 +32,11 @@ struct MemoryProfile {
   double gradient = 0;      ///< gradients and their accumulator
   double gradientShard = 0; ///< copy of the own shard's gradients
   double optimizer = 0;     ///< main weights and moments
+  // Another release of the framework, told by its pipelines: layers do not
+  // divide by the stages, but with embedding and head as layers they do. 0: no
+  // such release.
+  double unitGradient = 0;
+  double unitGradientShard = 0;
   // States with ZeRO-3, all divided.
   double shardedWeight = 0;
   double shardedGradient = 0;
@@ -42,7 +47,10 @@ struct MemoryProfile {
   /// 1: weights stay gathered and gradients whole during a pipeline's step.
   double pipelineKeepsUnits = 0;
   // What a layer saves.
-  double norms = 0;         ///< inputs and outputs of the norms
+  double norms = 0; ///< inputs and outputs of the norms
+  /// Whole inputs of column matmuls that sequence parallelism gathered and
+  /// that are kept for the backward.
+  double gatheredNorms = 0;
   double dropout = 0;       ///< masks, only of models with biases (GPT-2)
   double scores = 0;        ///< per attention score; 0: fused attention
   double gatedMlp = 0;      ///< per token and inner unit, SwiGLU
@@ -53,6 +61,7 @@ struct MemoryProfile {
                          ///< recomputed: its values and their gradients
   double pipelineBuffers = 0; ///< of a micro-batch in flight beside its stash
   double logits = 0;          ///< per logit
+  double wholeLogits = 0;     ///< the same, not divided by tensor parallelism
   double moeImbalance = 0;    ///< rows of the fullest rank over the mean
   // Buffers and the allocator.
   double gatheredCopies = 0; ///< whole activations that sequence parallelism

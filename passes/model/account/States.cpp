@@ -34,6 +34,9 @@ StateTable::StateTable(const Job &job, const MemoryProfile &profile,
                        const model::Choice &choice)
     : model_(job.model), profile_(profile), representation_(job.representation),
       precision_(choice.precision),
+      unitRelease_(profile.unitGradient > 0 &&
+                   job.model.layers % choice.stages() != 0 &&
+                   (job.model.layers + 2) % choice.stages() == 0),
       reduceBf16_(job.gradReduce == GradReduceDtype::Bf16), zero_(choice.zero),
       pp_(choice.pp), shards_(denseShardsOf(choice)),
       expertShards_(std::max<int64_t>(1, choice.edp())),
@@ -142,6 +145,10 @@ StateBytes StateTable::compute(const RankParts &parts) const {
   double gradient = full ? 4 : reduceBf16_ ? 2 : p.gradient;
   double gradientShard = full ? 0 : reduceBf16_ ? 4 : p.gradientShard;
   double optimizer = full ? 8 : p.optimizer;
+  if (unitRelease_) {
+    gradient = p.unitGradient;
+    gradientShard = p.unitGradientShard;
+  }
   for (bool expert : {false, true}) {
     int64_t whole = elementsOf(tensors, expert);
     if (!whole)

@@ -60,6 +60,7 @@ private:
   const MemoryProfile &profile_;
   Representation representation_;
   Precision precision_;
+  bool unitRelease_;
   bool reduceBf16_;
   int64_t zero_, pp_, shards_, expertShards_;
   TensorTable tensors_;
