@@ -1,4 +1,4 @@
-//===- Evaluate.h - one choice against the limits -------------------------===//
+//===- Evaluate.h - memory and time of a choice ---------------------------===//
 //
 // Part of Reckon, under the Apache License v2.0.
 //
@@ -6,6 +6,8 @@
 #ifndef RECKON_PASSES_SEARCH_EVALUATE_H
 #define RECKON_PASSES_SEARCH_EVALUATE_H
 
+#include "passes/search/Cost.h"
+#include "passes/search/Outer.h"
 #include "passes/search/Search.h"
 
 namespace reckon::search {
@@ -14,28 +16,43 @@ namespace reckon::search {
 struct Verdict {
   bool memoryFits = true;
   bool bubbleFits = true;
+  bool hostFits = true;
   uint64_t peakArena = 0;
   int64_t peakStage = 0;
   double bubble = 0;
-  bool fits() const { return memoryFits && bubbleFits; }
+  uint64_t hostBytes = 0;
+  bool fits() const { return memoryFits && bubbleFits && hostFits; }
 };
 
 /// Evaluates choices under one spec; remembers what choices have in common.
-class Evaluator {
+/// Not thread-safe.
+class Evaluator final : public CostModel {
 public:
   explicit Evaluator(const Spec &spec);
 
+  double step(const model::Choice &choice) override;
+  uint64_t memory(const model::Choice &choice, int64_t rank) override;
+  Peak peak(const model::Choice &choice) override;
+  double bubble(const model::Choice &choice) override;
+  uint64_t hostBytes(const model::Choice &choice) override;
+  std::string forbids(const model::Choice &choice) override;
+  double stepBound(const model::Choice &outer) override;
+  double assignmentBound(const model::Choice &choice) override;
+  uint64_t memoryBound(const model::Choice &outer) override;
+
   Verdict judge(const model::Choice &choice);
-  model::StepTime time(const model::Choice &choice) const;
+  /// Everything that reports show.
   Candidate candidate(const model::Choice &choice);
-  uint64_t limitBytes() const { return limit_; }
+
+  const Bounds &bounds() const { return bounds_; }
+  uint64_t limitBytes() const { return bounds_.memoryBytes; }
+  const model::Job &job() const { return job_; }
 
 private:
+  model::Job job_;
   model::StageModel model_;
   model::ClusterSpeeds cluster_;
-  int64_t globalBatch_;
-  uint64_t limit_;
-  double maxBubble_;
+  Bounds bounds_;
 };
 
 } // namespace reckon::search

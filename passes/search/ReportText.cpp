@@ -19,7 +19,8 @@ namespace {
 #if defined(__GNUC__)
 [[gnu::format(printf, 1, 2)]]
 #endif
-std::string format(const char *pattern, ...) {
+std::string
+format(const char *pattern, ...) {
   va_list arguments, again;
   va_start(arguments, pattern);
   va_copy(again, arguments);

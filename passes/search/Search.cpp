@@ -3,74 +3,117 @@
 // Part of Reckon, under the Apache License v2.0.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/search/Search.h"
+
 #include "passes/search/Evaluate.h"
 #include "passes/search/Explain.h"
-#include "passes/search/Space.h"
+#include "passes/search/Outer.h"
 
 #include <algorithm>
-#include <cmath>
 
 using namespace reckon;
 using namespace reckon::search;
 
-namespace {
+static void record(SearchResult &result, const Counts &counts) {
+  result.space = counts.space;
+  result.evaluated = counts.limits + counts.feasible;
+  result.feasible = counts.feasible;
+  result.rejected = {.divisibility = counts.divisibility,
+                     .representation = counts.representation,
+                     .compilable = counts.compilable,
+                     .bound = counts.bound,
+                     .limits = counts.limits,
+                     .memory = counts.memory,
+                     .bubble = counts.bubble,
+                     .hostMemory = counts.hostMemory};
+  std::map<std::string, int64_t> reasons = counts.forbidden;
+  for (const auto &[why, count] : counts.misfits)
+    reasons[why.str()] += count;
+  result.reasons.assign(reasons.begin(), reasons.end());
+}
 
-/// What ranks a choice.
-struct Ranked {
-  model::Choice choice;
-  int64_t stepNs;
-  uint64_t peakArena;
+/// What the loop over all combinations proved.
+static Proved enumerationProof(const Counts &counts, const Ranked &best,
+                               Objective objective) {
+  bool memory = objective == Objective::Memory;
+  return {.what = "outer",
+          .method = "enumeration",
+          .optimal = true,
+          .bound = memory ? static_cast<double>(best.peak.bytes) : best.seconds,
+          .gap = 0,
+          .unit = memory ? "bytes" : "s",
+          .text = "all " + std::to_string(counts.space) +
+                  " combinations were evaluated or excluded by a bound"};
+}
 
-  /// Whole nanoseconds, so that the order does not hang on the last bit.
-  auto key() const {
-    return std::tuple(stepNs, peakArena, choice.tp, choice.pp, choice.zero,
-                      choice.recompute, choice.microBatch,
-                      choice.schedule == PipelineSchedule::GPipe);
+SearchResult search::search(const Spec &spec, const SearchOptions &options) {
+  Evaluator evaluator(spec);
+  Space space(spec);
+  SearchResult result;
+  OuterOptions outer{.top = options.top,
+                     .distinct = options.distinct,
+                     .prune = options.prune,
+                     .objective = *spec.search.objective};
+  OuterResult found = searchOuter(space, evaluator, evaluator.bounds(), outer);
+  record(result, found.counts);
+  if (found.best.empty()) {
+    // Again, without skipping anything that an explanation may name.
+    Rejections rejections;
+    for (const auto &[why, count] : result.reasons)
+      rejections.addReason(why);
+    outer.prune = false;
+    outer.broken = [&](const Ranked &ranked, LimitMask) {
+      rejections.add(ranked.choice, evaluator.judge(ranked.choice));
+    };
+    searchOuter(space, evaluator, evaluator.bounds(), outer);
+    result.infeasible = rejections.explain(evaluator);
+    return result;
   }
-};
-
-} // namespace
+  for (const Ranked &ranked : found.best)
+    result.candidates.push_back(evaluator.candidate(ranked.choice));
+  result.proof.parts.push_back(enumerationProof(
+      found.counts, found.best.front(), *spec.search.objective));
+  result.proof.optimal = true;
+  result.proof.bound = result.proof.parts.front().bound;
+  result.proof.space = "even layouts";
+  if (options.runnable && !result.candidates.front().notRunnable.empty() &&
+      model::whyNotCompilable(evaluator.job().model).empty()) {
+    Spec compilable = spec;
+    compilable.search.space.value = SearchSpace::Compilable;
+    SearchOptions one = options;
+    one.top = 1;
+    one.runnable = false;
+    SearchResult other = search::search(compilable, one);
+    if (!other.candidates.empty())
+      result.runnable = other.candidates.front();
+  }
+  return result;
+}
 
 SearchResult search::search(const Spec &spec, int64_t top) {
-  Evaluator evaluator(spec);
-  SearchResult result;
-  std::vector<Ranked> feasible;
-  Rejections rejections;
+  return search::search(spec, SearchOptions{.top = top});
+}
 
-  SpaceVisitor visitor;
-  visitor.rejected = [&](int64_t count, const std::string &reason) {
-    result.space += count;
-    result.rejected.divisibility += count;
-    rejections.addReason(reason);
-  };
-  visitor.choice = [&](const model::Choice &choice) {
-    ++result.space;
-    ++result.evaluated;
-    Verdict verdict = evaluator.judge(choice);
-    result.rejected.memory += !verdict.memoryFits;
-    result.rejected.bubble += !verdict.bubbleFits;
-    if (!verdict.fits()) {
-      rejections.add(choice, verdict);
-      return;
-    }
-    double step = evaluator.time(choice).step;
-    feasible.push_back({choice, std::llround(step * 1e9), verdict.peakArena});
-  };
-  enumerate(spec, visitor);
-
-  result.feasible = static_cast<int64_t>(feasible.size());
-  std::sort(feasible.begin(), feasible.end(),
-            [](const Ranked &a, const Ranked &b) { return a.key() < b.key(); });
-  for (size_t i = 0; i < feasible.size() && i < static_cast<size_t>(top); ++i)
-    result.candidates.push_back(evaluator.candidate(feasible[i].choice));
-  if (feasible.empty())
-    result.infeasible = rejections.explain(evaluator);
+SearchResult search::searchAndExplain(const Spec &spec,
+                                      const SearchOptions &options) {
+  SearchResult result = search::search(spec, options);
+  if (result.infeasible)
+    result.infeasible->nearest = nearestChanges(spec, result);
   return result;
 }
 
 SearchResult search::searchAndExplain(const Spec &spec, int64_t top) {
-  SearchResult result = search::search(spec, top);
-  if (result.infeasible)
-    result.infeasible->nearest = nearestChanges(spec, result);
-  return result;
+  return searchAndExplain(spec, SearchOptions{.top = top});
+}
+
+std::string Proof::sentence() const {
+  if (optimal)
+    return "optimal in this space (" + space + ")";
+  char text[160];
+  bool bytes = !parts.empty() && parts.front().unit == "bytes";
+  std::snprintf(text, sizeof text,
+                bytes ? "within %.2g %%, bound %.0f bytes"
+                      : "within %.2g %%, bound %.6g s",
+                100 * gap, bound);
+  return std::string(text) + " (" + space + ")";
 }

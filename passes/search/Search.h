@@ -4,8 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Enumerates every combination of the values that the spec leaves open, so the
-// best one found is the best there is under the cost model. Memory is exact.
+// Enumerates every combination of the values that the spec leaves open, best
+// bound first, then assigns layers and recomputation to the stages of those
+// that can win. The result says what was proved, and how.
 //
 //===----------------------------------------------------------------------===//
 #ifndef RECKON_PASSES_SEARCH_SEARCH_H
@@ -14,6 +15,7 @@
 #include "passes/model/Choice.h"
 #include "passes/model/StageModel.h"
 #include "passes/model/Time.h"
+#include "passes/search/Limits.h"
 
 #include <optional>
 #include <string>
@@ -24,20 +26,31 @@ namespace reckon::search {
 /// A choice with everything that is predicted of it.
 struct Candidate {
   model::Choice choice;
-  std::vector<model::StageMemory> stages;
-  int64_t peakStage = 0; ///< of the largest total
+  std::vector<model::StageMemory> stages; ///< by pipeline rank
+  int64_t peakStage = 0;                  ///< of the largest total
   double bubbleFraction = 0;
+  uint64_t hostBytes = 0; ///< of a node
   model::StepTime time;
+  /// Why `reckon compile` cannot lower it; empty when it can.
+  std::string notRunnable;
 
   uint64_t peakBytes() const { return stages[peakStage].total(); }
   uint64_t peakArena() const { return stages[peakStage].arena(); }
 };
 
-/// How often a limit was broken; one combination may break several.
+/// Combinations that are not candidates, by the first three under one head
+/// each; of the others how often a limit was broken, where one combination may
+/// break several.
 struct RejectedCounts {
+  int64_t divisibility = 0;
+  int64_t representation = 0;
+  int64_t compilable = 0;
+  /// Proved no better than the choices kept before all was asked of them.
+  int64_t bound = 0;
+  int64_t limits = 0; ///< combinations that break at least one of these:
   int64_t memory = 0;
   int64_t bubble = 0;
-  int64_t divisibility = 0;
+  int64_t hostMemory = 0;
 };
 
 /// A change of the spec with which something fits.
@@ -64,31 +77,76 @@ struct Infeasible {
   std::vector<NearestChange> nearest;
 };
 
+/// One thing that was proved, or how far it is from being proved.
+struct Proved {
+  std::string what;   ///< `outer`, `assignment`, `schedule`
+  std::string method; ///< `enumeration`, `dynamic_program`, ...
+  bool optimal = false;
+  double bound = 0; ///< no solution of that space is below, in `unit`
+  double gap = 0;   ///< value / bound - 1; 0 when optimal
+  std::string unit; ///< `s`, `bytes`
+  std::string text; ///< a sentence
+};
+
+struct Proof {
+  /// The choice is the best of the whole space named in `space`.
+  bool optimal = false;
+  double gap = 0;
+  double bound = 0; ///< seconds, or bytes for objective memory
+  std::string space;
+  std::vector<Proved> parts;
+
+  /// `optimal in this space`, or `within x %, bound y`.
+  std::string sentence() const;
+};
+
+/// A configuration that the user named, beside the choice.
+struct Compared {
+  std::string name; ///< as written
+  std::optional<Candidate> candidate;
+  std::string problem; ///< why there is none, or which limit it breaks
+};
+
 struct SearchResult {
   /// The best ones, best first; empty when nothing fits.
   std::vector<Candidate> candidates;
-  int64_t space = 0;     ///< combinations of the open values
-  int64_t evaluated = 0; ///< of those, the ones that divide
-  int64_t feasible = 0;
+  int64_t space = 0;       ///< combinations of the open values
+  int64_t evaluated = 0;   ///< of those, the ones whose cost was computed
+  int64_t feasible = 0;    ///< of those, the ones that keep all limits
+  int64_t assignments = 0; ///< of layers, that were solved on top
   RejectedCounts rejected;
+  /// Combinations that do not divide or that the representation lacks.
+  std::vector<std::pair<std::string, int64_t>> reasons;
+  Proof proof;
+  /// The best choice that `reckon compile` can lower, when the first
+  /// candidate is not one and there is one.
+  std::optional<Candidate> runnable;
+  std::vector<Compared> compared;
   std::optional<Infeasible> infeasible;
 };
 
-/// The best `top` choices by predicted step time; equal ones by less memory,
-/// then by smaller degrees, so that the result is the same everywhere.
+struct SearchOptions {
+  int64_t top = 1;
+  /// Candidates differ in a degree or the micro-batch.
+  bool distinct = true;
+  /// Stop at the bound (large spaces only).
+  bool prune = true;
+  /// Assign layers and recomputation beyond the even layout.
+  bool refine = true;
+  /// Look for the best compilable choice beside another one.
+  bool runnable = true;
+  /// Folder for the queries of the solver, in SMT-LIB; empty: none.
+  std::string smtFolder;
+};
+
+/// The best choices by the spec's objective; equal ones by less memory (or
+/// time), then by smaller degrees, so that the result is the same everywhere.
+SearchResult search(const Spec &spec, const SearchOptions &options);
 SearchResult search(const Spec &spec, int64_t top);
 
 /// The same, and when nothing fits the nearest changes that would.
+SearchResult searchAndExplain(const Spec &spec, const SearchOptions &options);
 SearchResult searchAndExplain(const Spec &spec, int64_t top);
-
-/// `layers` over `stages`, as evenly as possible. What is left goes to the
-/// middle stages from the back, then the first, then the last: the first holds
-/// most micro-batches, the last has the head. 7 over 4: 2, 2, 2, 1.
-std::vector<int64_t> evenLayout(int64_t layers, int64_t stages);
-
-/// Why `tp`, `pp` or the batch cannot be split that way; empty when they can.
-std::string indivisible(const model::ModelDims &dims,
-                        const model::Choice &choice, int64_t globalBatch);
 
 } // namespace reckon::search
 

@@ -5,14 +5,12 @@
 //===----------------------------------------------------------------------===//
 #include "passes/search/Space.h"
 
-#include "passes/search/Search.h"
-
 #include <algorithm>
 
 using namespace reckon;
 using namespace reckon::search;
 
-static std::vector<int64_t> divisors(int64_t n) {
+std::vector<int64_t> search::divisors(int64_t n) {
   std::vector<int64_t> small, large;
   for (int64_t d = 1; d * d <= n; ++d)
     if (n % d == 0) {
@@ -23,28 +21,6 @@ static std::vector<int64_t> divisors(int64_t n) {
   small.insert(small.end(), large.rbegin(), large.rend());
   return small;
 }
-
-/// The values that a key allows, or all divisors of `n`; in rising order.
-static std::vector<int64_t> degrees(const reckon::Choice<int64_t> &key,
-                                    int64_t n) {
-  if (key.isAuto && key.values.empty())
-    return divisors(n);
-  std::vector<int64_t> values = key.values;
-  std::sort(values.begin(), values.end());
-  return values;
-}
-
-template <typename T>
-static std::vector<T> values(const reckon::Choice<T> &key,
-                             std::initializer_list<T> all) {
-  std::vector<T> allowed;
-  for (const T &value : all)
-    if (key.allows(value))
-      allowed.push_back(value);
-  return allowed;
-}
-
-static std::string num(int64_t value) { return std::to_string(value); }
 
 std::vector<int64_t> search::evenLayout(int64_t layers, int64_t stages) {
   std::vector<int64_t> layout(stages, layers / stages);
@@ -60,110 +36,322 @@ std::vector<int64_t> search::evenLayout(int64_t layers, int64_t stages) {
   return layout;
 }
 
-std::string search::indivisible(const model::ModelDims &dims,
-                                const model::Choice &choice,
-                                int64_t globalBatch) {
-  struct Split {
-    const char *key;
-    int64_t size;
-  };
-  for (Split split :
-       {Split{"num_attention_heads", dims.heads},
-        Split{"num_key_value_heads", dims.kvHeads},
-        Split{"intermediate_size", dims.ffn}, Split{"vocab_size", dims.vocab}})
-    if (split.size % choice.tp)
-      return "tensor_parallel " + num(choice.tp) + " does not divide " +
-             split.key + " " + num(split.size);
-  if (choice.pp > dims.layers)
-    return "pipeline_parallel " + num(choice.pp) + " is more than the " +
-           num(dims.layers) + " layers";
-  if (globalBatch % choice.dp)
-    return "data_parallel " + num(choice.dp) +
-           " does not divide global_batch_size " + num(globalBatch);
-  if (globalBatch / choice.dp % choice.microBatch)
-    return "micro_batch_size " + num(choice.microBatch) +
-           " does not divide the " + num(globalBatch / choice.dp) +
-           " sequences of a replica";
-  if (choice.sequenceParallel && choice.microBatch * dims.sequence % choice.tp)
-    return "tensor_parallel " + num(choice.tp) + " does not divide the " +
-           num(choice.microBatch * dims.sequence) +
-           " tokens of a micro-batch, which sequence_parallel splits";
-  return "";
+namespace {
+
+/// The values that a key allows, or the divisors of `n` up to `most`; rising.
+std::vector<int64_t> degrees(const reckon::Choice<int64_t> &key, int64_t n,
+                             int64_t most) {
+  std::vector<int64_t> values = key.values;
+  if (key.isAuto && values.empty()) {
+    values = divisors(n);
+    values.erase(std::upper_bound(values.begin(), values.end(), most),
+                 values.end());
+  }
+  std::sort(values.begin(), values.end());
+  return values;
 }
 
-void search::enumerate(const Spec &spec, const SpaceVisitor &visitor) {
-  const ParallelismSpec &open = spec.parallelism;
-  model::ModelDims dims = model::modelDims(spec);
-  int64_t world = spec.cluster.worldSize();
-  int64_t batch = *spec.training.globalBatchSize;
-  auto recomputes = values(open.recompute, {Recompute::None, Recompute::Full});
-  auto schedules = values(open.pipelineSchedule, {PipelineSchedule::OneFOneB,
-                                                  PipelineSchedule::GPipe});
-  auto inner = static_cast<int64_t>(recomputes.size() * schedules.size());
+template <typename T>
+std::vector<T> allowed(const reckon::Choice<T> &key,
+                       std::initializer_list<T> all) {
+  std::vector<T> values;
+  for (const T &value : all)
+    if (key.allows(value))
+      values.push_back(value);
+  return values;
+}
 
-  model::Choice choice;
-  choice.precision = *spec.training.precision;
-  for (int64_t tp : degrees(open.tensorParallel, world)) {
-    int64_t rest = world % tp ? 1 : world / tp;
-    for (int64_t pp : degrees(open.pipelineParallel, rest)) {
-      choice.tp = tp;
-      choice.pp = pp;
-      choice.microBatch = 1;
-      if (world % (tp * pp)) {
-        visitor.rejected(inner, "tensor_parallel " + num(tp) +
-                                    " times pipeline_parallel " + num(pp) +
-                                    " does not divide the " + num(world) +
-                                    " devices");
-        continue;
-      }
-      choice.dp = world / (tp * pp);
-      if (!open.dataParallel.allows(choice.dp))
-        continue;
-      auto zeros = values<int64_t>(open.zeroStage, {0, 1});
-      // Sharding over one rank is the same as not sharding.
-      if (choice.dp == 1 && zeros.size() > 1)
-        zeros = {zeros.front()};
-      // One tensor rank has no group to split the sequence in.
-      auto splits = values<bool>(open.sequenceParallel, {true, false});
-      if (tp == 1)
-        splits = {false};
-      choice.sequenceParallel = false;
-      auto combinations =
-          inner * static_cast<int64_t>(zeros.size() * splits.size());
-      std::string reason = indivisible(dims, choice, batch);
-      if (!reason.empty()) {
-        visitor.rejected(combinations, reason);
-        continue;
-      }
-      choice.layout = open.pipelineLayout->empty() ? evenLayout(dims.layers, pp)
-                                                   : *open.pipelineLayout;
-      int64_t sequences = batch / choice.dp;
-      for (int64_t microBatch : degrees(open.microBatchSize, sequences)) {
-        choice.microBatch = microBatch;
-        reason = indivisible(dims, choice, batch);
-        if (!reason.empty()) {
-          visitor.rejected(combinations, reason);
+/// Tokens of a rank below which more context parallelism is not tried.
+constexpr int64_t kLeastContextTokens = 512;
+/// More chunks a rank are not tried unless asked for.
+constexpr int64_t kMostChunks = 16;
+
+bool needsTwoChunks(PipelineSchedule schedule) {
+  return schedule == PipelineSchedule::ZbV ||
+         schedule == PipelineSchedule::DualPipeV;
+}
+
+bool manyChunks(PipelineSchedule schedule) {
+  return schedule == PipelineSchedule::Interleaved ||
+         schedule == PipelineSchedule::Bfs;
+}
+
+} // namespace
+
+Space::Space(const Spec &spec)
+    : open_(spec.parallelism), model_(model::modelShape(spec)),
+      world_(spec.cluster.worldSize()), batch_(*spec.training.globalBatchSize),
+      precision_(*spec.training.precision),
+      compilable_(*spec.search.space == SearchSpace::Compilable) {}
+
+const std::vector<int64_t> &Space::layout(int64_t stages) const {
+  if (!open_.pipelineLayout->empty())
+    return *open_.pipelineLayout;
+  auto [entry, added] = layouts_.try_emplace(stages);
+  if (added)
+    entry->second = evenLayout(model_.layers, stages);
+  return entry->second;
+}
+
+std::vector<Space::Pair> Space::pairs(int64_t pp) const {
+  using enum PipelineSchedule;
+  std::vector<PipelineSchedule> schedules =
+      compilable_
+          ? allowed(open_.pipelineSchedule, {OneFOneB, GPipe})
+          : allowed(open_.pipelineSchedule, {OneFOneB, GPipe, Interleaved, Bfs,
+                                             ZbH1, ZbH2, ZbV, DualPipeV});
+  // Those that are only taken when asked for, or that search.space refuses.
+  if (!open_.pipelineSchedule.isAuto)
+    schedules = open_.pipelineSchedule.values;
+  const reckon::Choice<int64_t> &chunks = open_.virtualPipeline;
+  // Without a pipeline all schedules are the same loop.
+  if (pp == 1) {
+    if (schedules.empty() || !chunks.allows(1))
+      return {};
+    return {{schedules.front(), 1}};
+  }
+  std::vector<Pair> pairs;
+  for (PipelineSchedule schedule : schedules) {
+    if (!manyChunks(schedule)) {
+      int64_t v = needsTwoChunks(schedule) ? 2 : 1;
+      if (chunks.allows(v) && (!chunks.isAuto || pp * v <= model_.layers))
+        pairs.push_back({schedule, v});
+      // Synthesized and read schedules have as many chunks as they say.
+      else if (schedule == Synthesized || schedule == Csv)
+        for (int64_t each : chunks.values)
+          pairs.push_back({schedule, each});
+      continue;
+    }
+    if (chunks.isAuto && chunks.values.empty()) {
+      int64_t most = std::min(model_.layers / pp, kMostChunks);
+      if (!open_.pipelineLayout->empty())
+        most = static_cast<int64_t>(open_.pipelineLayout->size()) / pp;
+      for (int64_t v = 2; v <= most; ++v)
+        pairs.push_back({schedule, v});
+      continue;
+    }
+    for (int64_t v : chunks.values)
+      if (v > 1 || !open_.pipelineSchedule.isAuto)
+        pairs.push_back({schedule, v});
+  }
+  return pairs;
+}
+
+const Space::Leaves &Space::leavesOf(const model::Choice &node) const {
+  bool sharded = node.dp * node.cp > 1;
+  auto [entry, added] =
+      leaves_.try_emplace({node.tp > 1, node.cp > 1, node.pp, sharded});
+  Leaves &leaves = entry->second;
+  if (!added)
+    return leaves;
+  leaves.splits = node.tp > 1
+                      ? allowed<bool>(open_.sequenceParallel, {true, false})
+                      : std::vector<bool>{false};
+  using enum ContextMethod;
+  leaves.methods = {None};
+  if (node.cp > 1) {
+    leaves.methods =
+        allowed(open_.contextParallelMethod, {Ring, AllGather, AllToAll});
+    if (leaves.methods.empty()) // `none` fixed beside a degree above one
+      leaves.methods = {Ring};
+  }
+  leaves.pairs = pairs(node.pp);
+  const reckon::Choice<int64_t> &zero = open_.zeroStage;
+  if (!zero.isAuto)
+    leaves.zeros = zero.values;
+  else if (compilable_)
+    leaves.zeros = allowed<int64_t>(zero, {0, 1});
+  else // Sharded gradients or weights under a pipeline only when asked for:
+       // every micro-batch would communicate them again.
+    leaves.zeros = node.pp > 1 ? allowed<int64_t>(zero, {0, 1})
+                               : allowed<int64_t>(zero, {0, 1, 2, 3});
+  std::sort(leaves.zeros.begin(), leaves.zeros.end());
+  // Sharding over one rank is the same as not sharding.
+  if (!sharded && leaves.zeros.size() > 1)
+    leaves.zeros = {leaves.zeros.front()};
+  if (open_.recompute.isAuto && compilable_)
+    leaves.recomputes =
+        allowed(open_.recompute, {Recompute::None, Recompute::Full});
+  else
+    leaves.recomputes =
+        allowed(open_.recompute,
+                {Recompute::None, Recompute::Selective, Recompute::Full});
+  return leaves;
+}
+
+bool Space::fits(const model::Choice &node, Misfit &why) const {
+  auto divides = [&](int64_t size, int64_t value, Misfit::Kind kind) {
+    if (size % value == 0)
+      return true;
+    why = {kind, value, size};
+    return false;
+  };
+  if (!divides(model_.heads, node.tp, Misfit::Heads))
+    return false;
+  // Copied key-value heads are for those who ask for them.
+  bool copied = !compilable_ && !open_.tensorParallel.isAuto &&
+                node.tp % model_.kvHeads == 0;
+  if (!model_.isMla() && !copied &&
+      !divides(model_.kvHeads, node.tp, Misfit::KvHeads))
+    return false;
+  if ((!model_.isMoe() || model_.firstDense > 0) &&
+      !divides(model_.ffn, node.tp, Misfit::Ffn))
+    return false;
+  // Other frameworks pad the vocabulary.
+  if (compilable_ && !divides(model_.vocab, node.tp, Misfit::Vocab))
+    return false;
+  if (node.cp > 1 && !divides(model_.sequence, 2 * node.cp, Misfit::Sequence))
+    return false;
+  if (open_.pipelineLayout->empty() && node.pp > model_.layers) {
+    why = {Misfit::Layers, node.pp, model_.layers};
+    return false;
+  }
+  if (!divides(batch_, node.dp, Misfit::Batch))
+    return false;
+  return true;
+}
+
+const Misfit *Space::misfit(const model::Choice &leaf) const {
+  auto no = [&](Misfit::Kind kind, int64_t value, int64_t size) {
+    misfit_ = {kind, value, size};
+    return &misfit_;
+  };
+  int64_t tokens = leaf.microBatch * model_.sequence / leaf.cp;
+  if (leaf.sequenceParallel && tokens % leaf.tp)
+    return no(Misfit::Tokens, leaf.tp, tokens);
+  if (leaf.contextMethod == ContextMethod::AllToAll &&
+      model_.heads % (leaf.tp * leaf.cp))
+    return no(Misfit::ContextHeads, leaf.tp * leaf.cp, model_.heads);
+  if (leaf.pp == 1)
+    return nullptr;
+  if (!open_.pipelineLayout->empty()) {
+    auto length = static_cast<int64_t>(open_.pipelineLayout->size());
+    if (leaf.pp * leaf.v != length)
+      return no(Misfit::LayoutLength, leaf.pp * leaf.v, length);
+  } else if (leaf.pp * leaf.v > model_.layers) {
+    return no(Misfit::Layers, leaf.pp * leaf.v, model_.layers);
+  }
+  if (leaf.schedule == PipelineSchedule::Interleaved && leaf.v > 1 &&
+      leaf.numMicroBatches % leaf.pp)
+    return no(Misfit::Interleave, leaf.pp, leaf.numMicroBatches);
+  if (leaf.schedule == PipelineSchedule::DualPipeV &&
+      leaf.numMicroBatches < 2 * leaf.pp)
+    return no(Misfit::TooFew, leaf.numMicroBatches, 2 * leaf.pp);
+  return nullptr;
+}
+
+void Space::nodes(const SpaceVisitor &visitor) const {
+  model::Choice node;
+  node.precision = precision_;
+  Misfit why;
+  auto give = [&](int64_t v) { return std::max<int64_t>(v, 1); };
+  int64_t mostContext =
+      std::max<int64_t>(1, model_.sequence / kLeastContextTokens);
+  bool experts = model_.isMoe();
+  std::vector<int64_t> contexts =
+      compilable_ && open_.contextParallel.isAuto
+          ? std::vector<int64_t>{1}
+          : degrees(open_.contextParallel, world_, mostContext);
+  // One chunk a rank at least, or the length of the layout given.
+  int64_t mostStages = std::max(
+      model_.layers, static_cast<int64_t>(open_.pipelineLayout->size()));
+  for (int64_t tp : degrees(open_.tensorParallel, world_, model_.heads))
+    for (int64_t cp : contexts)
+      for (int64_t pp : degrees(open_.pipelineParallel,
+                                give(world_ / give(tp * cp)), mostStages)) {
+        node.tp = tp, node.cp = cp, node.pp = pp;
+        node.ep = node.etp = node.microBatch = node.dp = 1;
+        if (world_ % (tp * cp * pp)) {
+          visitor.rejected(leavesOf(node).count(),
+                           {Misfit::World, tp * cp * pp, world_});
           continue;
         }
-        choice.numMicroBatches = sequences / microBatch;
-        for (bool split : splits) {
-          choice.sequenceParallel = split;
-          reason = indivisible(dims, choice, batch);
-          if (!reason.empty()) {
-            visitor.rejected(combinations / splits.size(), reason);
-            continue;
-          }
-          for (int64_t zero : zeros)
-            for (Recompute recompute : recomputes)
-              for (PipelineSchedule schedule : schedules) {
-                choice.zero = zero;
-                choice.recompute = recompute;
-                choice.schedule = schedule;
-                visitor.choice(choice);
-              }
+        node.dp = world_ / (tp * cp * pp);
+        if (!open_.dataParallel.allows(node.dp))
+          continue;
+        int64_t leaves = leavesOf(node).count();
+        if (leaves == 0) { // nothing that was asked for goes with so many
+          visitor.rejected(1, {Misfit::Chunks, pp, 0});
+          continue;
         }
-        choice.sequenceParallel = false;
+        if (!fits(node, why)) {
+          visitor.rejected(leaves, why);
+          continue;
+        }
+        int64_t group = tp * cp * node.dp;
+        bool one = !experts || (compilable_ && open_.expertParallel.isAuto);
+        auto expertDegrees =
+            one ? std::vector<int64_t>{1}
+                : degrees(open_.expertParallel, std::gcd(model_.experts, group),
+                          model_.experts);
+        auto tensorDegrees = one ? std::vector<int64_t>{1}
+                                 : degrees(open_.expertTensorParallel,
+                                           std::gcd(tp, model_.expertFfn), tp);
+        int64_t sequences = batch_ / node.dp;
+        for (int64_t ep : expertDegrees)
+          for (int64_t etp : tensorDegrees) {
+            node.ep = ep, node.etp = etp;
+            if (experts && model_.experts % ep) {
+              visitor.rejected(leaves, {Misfit::Experts, ep, model_.experts});
+              continue;
+            }
+            if (experts && model_.expertFfn % etp) {
+              visitor.rejected(leaves,
+                               {Misfit::ExpertFfn, etp, model_.expertFfn});
+              continue;
+            }
+            if (group % (ep * etp)) {
+              visitor.rejected(leaves, {Misfit::ExpertGroup, ep * etp, group});
+              continue;
+            }
+            for (int64_t size :
+                 degrees(open_.microBatchSize, sequences, sequences)) {
+              if (sequences % size) {
+                visitor.rejected(leaves, {Misfit::MicroBatch, size, sequences});
+                continue;
+              }
+              node.microBatch = size;
+              node.numMicroBatches = sequences / size;
+              visitor.node(node, leaves);
+            }
+          }
       }
-    }
-  }
+}
+
+void Space::leaves(
+    const model::Choice &node,
+    const std::function<void(model::Choice &leaf)> &visit,
+    const std::function<void(int64_t, const Misfit &)> &rejected) const {
+  const Leaves &leaves = leavesOf(node);
+  auto below =
+      static_cast<int64_t>(leaves.zeros.size() * leaves.recomputes.size());
+  model::Choice leaf = node;
+  for (bool split : leaves.splits)
+    for (ContextMethod method : leaves.methods)
+      for (Pair pair : leaves.pairs) {
+        leaf.sequenceParallel = split;
+        leaf.contextMethod = method;
+        leaf.schedule = pair.schedule;
+        leaf.v = pair.v;
+        if (const Misfit *why = misfit(leaf)) {
+          rejected(below, *why);
+          continue;
+        }
+        leaf.layout = layout(leaf.stages());
+        leaf.recomputeLayers.clear();
+        if (open_.recomputeLayers)
+          for (int64_t layers : leaf.layout)
+            leaf.recomputeLayers.push_back(
+                std::min(layers, *open_.recomputeLayers));
+        for (int64_t zero : leaves.zeros)
+          for (Recompute recompute : leaves.recomputes) {
+            leaf.zero = zero;
+            leaf.recompute = recompute;
+            visit(leaf);
+          }
+      }
+}
+
+std::string Space::refuses(const model::Choice &leaf) const {
+  return compilable_ ? model::whyNotCompilable(leaf) : std::string();
 }

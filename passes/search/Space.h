@@ -3,27 +3,134 @@
 // Part of Reckon, under the Apache License v2.0.
 //
 //===----------------------------------------------------------------------===//
+//
+// The space is walked in two steps. A *node* fixes the degrees and the
+// micro-batch (tp, cp, pp, dp, ep, etp, microBatch); a *leaf* adds sequence
+// parallelism, the context method, the schedule with its chunks, ZeRO and the
+// recomputation. No-ops are in the space once: sequence parallelism without
+// tensor parallelism, ZeRO in a group of one, a schedule without a pipeline.
+//
+//===----------------------------------------------------------------------===//
 #ifndef RECKON_PASSES_SEARCH_SPACE_H
 #define RECKON_PASSES_SEARCH_SPACE_H
 
-#include "passes/model/Choice.h"
-#include "passes/model/Dims.h"
+#include "passes/model/Job.h"
+#include "passes/search/Limits.h"
 
 #include <functional>
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace reckon::search {
 
-struct SpaceVisitor {
-  /// A combination that divides.
-  std::function<void(const model::Choice &)> choice;
-  /// `count` combinations that do not, for one reason.
-  std::function<void(int64_t count, const std::string &reason)> rejected;
+/// Why sizes do not divide. Kept apart from its text, since a search meets
+/// millions.
+struct Misfit {
+  enum Kind : uint8_t {
+    World,        ///< tp * cp * pp and the devices
+    Heads,        ///< tp and attention heads
+    KvHeads,      ///< tp and key-value heads
+    Ffn,          ///< tp and the feed-forward width
+    Vocab,        ///< tp and the vocabulary
+    Experts,      ///< ep and the experts
+    ExpertFfn,    ///< etp and an expert's width
+    ExpertGroup,  ///< ep * etp and tp * cp * dp
+    Sequence,     ///< 2 cp and the sequence
+    Layers,       ///< pp * v above the layers
+    LayoutLength, ///< pp * v and a layout that the user gave
+    Batch,        ///< dp and the global batch
+    MicroBatch,   ///< micro-batch and the sequences of a replica
+    Tokens,       ///< tp and the tokens that sequence parallelism splits
+    ContextHeads, ///< tp * cp and the heads that all_to_all exchanges
+    Interleave,   ///< pp and the micro-batches of an interleaved schedule
+    Chunks,       ///< the schedule and virtual_pipeline
+    TooFew        ///< a schedule that needs more micro-batches
+  };
+  Kind kind = World;
+  int64_t value = 0; ///< what does not divide
+  int64_t size = 0;  ///< what it should divide
+
+  auto operator<=>(const Misfit &) const = default;
+  std::string str() const;
 };
 
-/// Calls the visitor for every combination, in a fixed order.
-void enumerate(const Spec &spec, const SpaceVisitor &visitor);
+struct SpaceVisitor {
+  /// A node that divides; layout, schedule and the other leaf keys are unset.
+  /// `leaves` combinations are below it.
+  std::function<void(const model::Choice &node, int64_t leaves)> node;
+  /// `count` combinations that do not divide.
+  std::function<void(int64_t count, const Misfit &why)> rejected;
+};
+
+class Space {
+public:
+  explicit Space(const Spec &spec);
+
+  /// Visits every node, in a fixed order.
+  void nodes(const SpaceVisitor &visitor) const;
+
+  /// Visits every leaf of a node that nodes() visited, in a fixed order.
+  /// `rejected` gets those that do not divide.
+  void
+  leaves(const model::Choice &node,
+         const std::function<void(model::Choice &leaf)> &leaf,
+         const std::function<void(int64_t, const Misfit &)> &rejected) const;
+
+  /// Why search.space refuses the leaf; empty when it does not.
+  std::string refuses(const model::Choice &leaf) const;
+
+private:
+  struct Pair {
+    PipelineSchedule schedule;
+    int64_t v;
+  };
+  /// Values of the leaf keys under a node.
+  struct Leaves {
+    std::vector<bool> splits;
+    std::vector<ContextMethod> methods;
+    std::vector<Pair> pairs;
+    std::vector<int64_t> zeros;
+    std::vector<Recompute> recomputes;
+    int64_t count() const {
+      return static_cast<int64_t>(splits.size() * methods.size() *
+                                  pairs.size() * zeros.size() *
+                                  recomputes.size());
+    }
+  };
+  const Leaves &leavesOf(const model::Choice &node) const;
+  std::vector<Pair> pairs(int64_t pp) const;
+  const Misfit *misfit(const model::Choice &leaf) const;
+  bool fits(const model::Choice &node, Misfit &why) const;
+  const std::vector<int64_t> &layout(int64_t stages) const;
+
+  ParallelismSpec open_;
+  model::ModelShape model_;
+  int64_t world_, batch_;
+  model::Precision precision_;
+  bool compilable_;
+  // By (tp > 1, cp > 1, pp, group of ZeRO > 1).
+  mutable std::map<std::tuple<bool, bool, int64_t, bool>, Leaves> leaves_;
+  mutable std::map<int64_t, std::vector<int64_t>> layouts_;
+  mutable Misfit misfit_;
+};
+
+/// The spec with every restriction of `parallelism` lifted but the
+/// representation: the space in which explanations look for repairs.
+Spec liftRestrictions(const Spec &spec);
+
+/// Keys of `spec.parallelism` that exclude `choice`.
+LimitMask restrictionsBroken(const Spec &spec, const model::Choice &choice);
+
+/// All divisors in rising order.
+std::vector<int64_t> divisors(int64_t n);
+
+/// `layers` over `stages`, as evenly as possible. What is left goes to the
+/// middle stages from the back, then the first, then the last: the first holds
+/// most micro-batches, the last has the head. 7 over 4: 2, 2, 2, 1. Where the
+/// layers and two divide, that is embedding and head counted as a layer each.
+std::vector<int64_t> evenLayout(int64_t layers, int64_t stages);
 
 } // namespace reckon::search
 

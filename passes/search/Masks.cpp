@@ -1,0 +1,133 @@
+//===- Masks.cpp - which sets of limits every combination breaks ----------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/search/Outer.h"
+
+#include <algorithm>
+#include <bit>
+
+using namespace reckon;
+using namespace reckon::search;
+
+namespace {
+
+class MaskSearch {
+public:
+  MaskSearch(const Spec &spec, CostModel &cost)
+      : spec_(spec), space_(liftRestrictions(spec)), cost_(cost),
+        bounds_(Bounds::of(spec)) {}
+
+  MaskTable run() {
+    struct Node {
+      model::Choice choice;
+      int64_t leaves;
+      LimitMask broken; ///< restrictions on degrees
+    };
+    std::vector<Node> nodes;
+    SpaceVisitor visitor;
+    visitor.rejected = [&](int64_t count, const Misfit &why) {
+      table_.space += count;
+      misfit(count, why);
+    };
+    visitor.node = [&](const model::Choice &choice, int64_t leaves) {
+      table_.space += leaves;
+      nodes.push_back(
+          {choice, leaves, restrictionsBroken(spec_, choice) & kNodeLimits});
+    };
+    space_.nodes(visitor);
+    // Few broken restrictions first: their masks then spare the others.
+    std::stable_sort(nodes.begin(), nodes.end(),
+                     [](const Node &a, const Node &b) {
+                       return std::popcount(a.broken) < std::popcount(b.broken);
+                     });
+    for (const Node &node : nodes) {
+      if (dominated(node.broken)) {
+        table_.dominated += node.leaves;
+        continue;
+      }
+      space_.leaves(
+          node.choice, [&](model::Choice &leaf) { visit(leaf); },
+          [&](int64_t count, const Misfit &why) { misfit(count, why); });
+    }
+    return std::move(table_);
+  }
+
+private:
+  /// The restrictions that are already decided at a node.
+  static constexpr LimitMask kNodeLimits =
+      bit(Limit::TensorParallel) | bit(Limit::ContextParallel) |
+      bit(Limit::PipelineParallel) | bit(Limit::ExpertParallel) |
+      bit(Limit::ExpertTensorParallel) | bit(Limit::DataParallel) |
+      bit(Limit::MicroBatch);
+
+  void misfit(int64_t count, const Misfit &why) {
+    table_.indivisible += count;
+    table_.reasons[why.str()] += count;
+  }
+
+  /// Whether some mask present is a proper subset.
+  bool dominated(LimitMask mask) const {
+    return std::any_of(
+        table_.entries.begin(), table_.entries.end(), [&](const auto &entry) {
+          return entry.first != mask && (entry.first & mask) == entry.first;
+        });
+  }
+
+  void visit(model::Choice &leaf) {
+    LimitMask mask = restrictionsBroken(spec_, leaf);
+    if (!space_.refuses(leaf).empty())
+      mask |= bit(Limit::Compilable);
+    if (dominated(mask)) {
+      ++table_.dominated;
+      return;
+    }
+    if (!cost_.forbids(leaf).empty())
+      mask |= bit(Limit::Representation);
+    Witness witness;
+    witness.bubble = cost_.bubble(leaf);
+    if (witness.bubble > bounds_.maxBubble)
+      mask |= bit(Limit::Bubble);
+    if (dominated(mask)) {
+      ++table_.dominated;
+      return;
+    }
+    Peak peak = cost_.peak(leaf);
+    witness.peakArena = peak.bytes;
+    witness.peakRank = peak.rank;
+    if (peak.bytes > bounds_.memoryBytes)
+      mask |= bit(Limit::Memory);
+    witness.hostBytes = cost_.hostBytes(leaf);
+    if (bounds_.hostBytes && witness.hostBytes > *bounds_.hostBytes)
+      mask |= bit(Limit::HostMemory);
+    if (dominated(mask)) {
+      ++table_.dominated;
+      return;
+    }
+    witness.stepSeconds = cost_.step(leaf);
+    MaskEntry &entry = table_.entries[mask];
+    bool first = entry.count++ == 0;
+    auto keep = [&](Witness &best, bool better) {
+      if (!first && !better)
+        return;
+      best = witness;
+      best.choice = leaf;
+    };
+    keep(entry.fastest, witness.stepSeconds < entry.fastest.stepSeconds);
+    keep(entry.smallest, witness.peakArena < entry.smallest.peakArena);
+    keep(entry.leastBubble, witness.bubble < entry.leastBubble.bubble);
+  }
+
+  const Spec &spec_;
+  Space space_;
+  CostModel &cost_;
+  Bounds bounds_;
+  MaskTable table_;
+};
+
+} // namespace
+
+MaskTable search::violationMasks(const Spec &spec, CostModel &cost) {
+  return MaskSearch(spec, cost).run();
+}

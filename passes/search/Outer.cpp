@@ -1,0 +1,224 @@
+//===- Outer.cpp - the best of all combinations, with proof ---------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/search/Outer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace reckon;
+using namespace reckon::search;
+
+/// Bubbles are quotients of small integers and limits are written in decimals.
+static constexpr double kBubbleSlack = 1e-12;
+
+Bounds Bounds::of(const Spec &spec) {
+  Bounds bounds{.memoryBytes =
+                    static_cast<uint64_t>(spec.constraints.memoryLimitBytes()),
+                .maxBubble = *spec.constraints.maxBubble + kBubbleSlack,
+                .hostBytes = {}};
+  if (const std::optional<double> &host = *spec.constraints.hostMemoryLimitGib)
+    bounds.hostBytes = static_cast<uint64_t>(*host * 1073741824.0);
+  return bounds;
+}
+
+static int64_t nanoseconds(double seconds) {
+  return std::llround(seconds * 1e9);
+}
+
+void search::rank(Ranked &ranked, Objective objective) {
+  ranked.primary = nanoseconds(ranked.seconds);
+  ranked.secondary = static_cast<int64_t>(ranked.peak.bytes);
+  if (objective == Objective::Memory)
+    std::swap(ranked.primary, ranked.secondary);
+}
+
+namespace {
+
+struct Node {
+  model::Choice choice;
+  int64_t leaves;
+  int64_t bound; ///< of Ranked::primary
+  int64_t order;
+};
+
+/// What makes two choices distinct for a person.
+auto group(const model::Choice &c) {
+  return std::tuple(c.tp, c.cp, c.pp, c.v, c.ep, c.etp, c.microBatch);
+}
+
+/// The best choices so far.
+class Kept {
+public:
+  explicit Kept(const OuterOptions &options) : options_(options) {}
+
+  /// Nothing with a larger primary key is kept any more.
+  int64_t cutoff() const {
+    return static_cast<int64_t>(best_.size()) < options_.top
+               ? std::numeric_limits<int64_t>::max()
+               : best_.back().primary;
+  }
+
+  void add(const Ranked &ranked) {
+    if (options_.distinct) {
+      auto same =
+          std::find_if(best_.begin(), best_.end(), [&](const Ranked &other) {
+            return group(other.choice) == group(ranked.choice);
+          });
+      if (same != best_.end()) {
+        if (same->key() <= ranked.key())
+          return;
+        best_.erase(same);
+      }
+    }
+    auto at = std::lower_bound(
+        best_.begin(), best_.end(), ranked,
+        [](const Ranked &a, const Ranked &b) { return a.key() < b.key(); });
+    best_.insert(at, ranked);
+    if (static_cast<int64_t>(best_.size()) > options_.top)
+      best_.pop_back();
+  }
+
+  std::vector<Ranked> take() { return std::move(best_); }
+
+private:
+  const OuterOptions &options_;
+  std::vector<Ranked> best_;
+};
+
+class OuterSearch {
+public:
+  OuterSearch(const Space &space, CostModel &cost, const Bounds &bounds,
+              const OuterOptions &options)
+      : space_(space), cost_(cost), bounds_(bounds), options_(options),
+        kept_(options) {}
+
+  OuterResult run() {
+    collect();
+    bool prune = options_.prune && counts_.space > kWholeSpace;
+    // The heap gives the nodes best bound first without sorting all of them.
+    auto worse = [](const Node &a, const Node &b) {
+      return std::pair(a.bound, a.order) > std::pair(b.bound, b.order);
+    };
+    std::make_heap(nodes_.begin(), nodes_.end(), worse);
+    while (!nodes_.empty()) {
+      std::pop_heap(nodes_.begin(), nodes_.end(), worse);
+      Node node = std::move(nodes_.back());
+      nodes_.pop_back();
+      if (prune && node.bound > kept_.cutoff()) {
+        counts_.bound += node.leaves;
+        for (const Node &rest : nodes_)
+          counts_.bound += rest.leaves;
+        break;
+      }
+      open(node, prune);
+    }
+    return {kept_.take(), std::move(counts_)};
+  }
+
+private:
+  void reject(int64_t count, const Misfit &why) {
+    counts_.divisibility += count;
+    counts_.misfits[why] += count;
+  }
+
+  void collect() {
+    SpaceVisitor visitor;
+    visitor.rejected = [&](int64_t count, const Misfit &why) {
+      counts_.space += count;
+      reject(count, why);
+    };
+    visitor.node = [&](const model::Choice &choice, int64_t leaves) {
+      counts_.space += leaves;
+      int64_t bound = options_.objective == Objective::Memory
+                          ? static_cast<int64_t>(cost_.memoryBound(choice))
+                          : nanoseconds(cost_.stepBound(choice));
+      nodes_.push_back({choice, leaves, bound, counts_.nodes++});
+    };
+    space_.nodes(visitor);
+  }
+
+  void open(const Node &node, bool prune) {
+    ++counts_.nodesOpened;
+    if (!options_.broken &&
+        cost_.memoryBound(node.choice) > bounds_.memoryBytes) {
+      counts_.memory += node.leaves;
+      counts_.limits += node.leaves;
+      return;
+    }
+    space_.leaves(
+        node.choice, [&](model::Choice &leaf) { visit(leaf, prune); },
+        [&](int64_t count, const Misfit &why) { reject(count, why); });
+  }
+
+  void visit(model::Choice &leaf, bool prune) {
+    if (!space_.refuses(leaf).empty()) {
+      ++counts_.compilable;
+      return;
+    }
+    if (std::string why = cost_.forbids(leaf); !why.empty()) {
+      ++counts_.representation;
+      ++counts_.forbidden[why];
+      return;
+    }
+    Ranked ranked;
+    ranked.bubble = cost_.bubble(leaf);
+    LimitMask mask =
+        ranked.bubble > bounds_.maxBubble ? bit(Limit::Bubble) : LimitMask{0};
+    if (mask && prune) {
+      ++counts_.bubble;
+      ++counts_.limits;
+      return;
+    }
+    if (options_.opened && !mask)
+      options_.opened(leaf);
+    ranked.seconds = cost_.step(leaf);
+    bool byTime = options_.objective != Objective::Memory;
+    if (prune && byTime && nanoseconds(ranked.seconds) > kept_.cutoff()) {
+      ++counts_.bound;
+      return;
+    }
+    ranked.peak = cost_.peak(leaf);
+    if (ranked.peak.bytes > bounds_.memoryBytes)
+      mask |= bit(Limit::Memory);
+    ranked.hostBytes = cost_.hostBytes(leaf);
+    if (bounds_.hostBytes && ranked.hostBytes > *bounds_.hostBytes)
+      mask |= bit(Limit::HostMemory);
+    if (mask) {
+      counts_.bubble += (mask & bit(Limit::Bubble)) != 0;
+      counts_.memory += (mask & bit(Limit::Memory)) != 0;
+      counts_.hostMemory += (mask & bit(Limit::HostMemory)) != 0;
+      ++counts_.limits;
+      if (options_.broken) {
+        ranked.choice = leaf;
+        options_.broken(ranked, mask);
+      }
+      return;
+    }
+    ++counts_.feasible;
+    rank(ranked, options_.objective);
+    if (ranked.primary > kept_.cutoff())
+      return;
+    ranked.choice = leaf;
+    kept_.add(ranked);
+  }
+
+  const Space &space_;
+  CostModel &cost_;
+  const Bounds &bounds_;
+  const OuterOptions &options_;
+  Kept kept_;
+  Counts counts_;
+  std::vector<Node> nodes_;
+};
+
+} // namespace
+
+OuterResult search::searchOuter(const Space &space, CostModel &cost,
+                                const Bounds &bounds,
+                                const OuterOptions &options) {
+  return OuterSearch(space, cost, bounds, options).run();
+}
