@@ -5,7 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/search/Evaluate.h"
 
-#include "passes/model/Schedule.h"
+#include "passes/model/account/Representation.h"
+#include "passes/model/time/Pipeline.h"
 
 #include <algorithm>
 
@@ -13,41 +14,69 @@ using namespace reckon;
 using namespace reckon::search;
 
 Evaluator::Evaluator(const Spec &spec)
-    : job_(model::makeJob(spec)),
-      model_(model::modelDims(spec), model::reserveBytes(spec)),
-      cluster_(model::clusterSpeeds(spec)), bounds_(Bounds::of(spec)) {}
+    : job_(model::makeJob(spec)), accountant_(job_), time_(job_),
+      bounds_(Bounds::of(spec)) {}
 
 double Evaluator::step(const model::Choice &choice) {
-  return model::stepTime(model_.dims(), choice, cluster_, job_.globalBatch)
-      .step;
+  return time_.quickStep(choice);
 }
 
 uint64_t Evaluator::memory(const model::Choice &choice, int64_t rank) {
-  return model_.memory(choice, rank).arena();
+  return accountant_.memory(choice, rank).arena();
 }
 
 Peak Evaluator::peak(const model::Choice &choice) {
-  Peak peak;
-  for (int64_t rank = 0; rank < choice.pp; ++rank)
-    if (uint64_t bytes = memory(choice, rank); bytes > peak.bytes)
-      peak = {bytes, rank};
-  return peak;
+  model::PeakMemory peak = accountant_.peak(choice);
+  return {peak.arena, peak.ppRank};
 }
 
 double Evaluator::bubble(const model::Choice &choice) {
-  return model::scheduleBubble(choice.schedule, choice.pp,
-                               choice.numMicroBatches);
+  if (choice.pp == 1)
+    return 0;
+  auto [entry, added] =
+      bubbles_.try_emplace({choice.schedule, choice.pp, choice.v});
+  if (added) {
+    // Equal stages: F = 1, B = 2, of which half is of the weights.
+    std::vector<model::RankLoad> ranks(
+        static_cast<size_t>(choice.pp),
+        {.forward = 1, .backward = 2, .weight = 1});
+    entry->second =
+        model::pipelineBubble(choice.schedule, choice.v, 1, ranks) / 3;
+  }
+  return entry->second / static_cast<double>(choice.numMicroBatches);
 }
 
-uint64_t Evaluator::hostBytes(const model::Choice &) { return 0; }
+uint64_t Evaluator::hostBytes(const model::Choice &choice) {
+  // A snapshot for a checkpoint: weights 2, main weights 4, moments 8 bytes a
+  // parameter, each part staged by one of the ranks that hold it.
+  constexpr double kBytesPerParameter = 14;
+  int64_t writers =
+      choice.zero > 0 ? choice.world()
+                      : choice.tp * choice.pp * std::max<int64_t>(choice.ep, 1);
+  double share = kBytesPerParameter *
+                 static_cast<double>(job_.model.parameters()) /
+                 static_cast<double>(std::min(writers, choice.world()));
+  return static_cast<uint64_t>(share * static_cast<double>(job_.gpusPerNode));
+}
 
 std::string Evaluator::forbids(const model::Choice &choice) {
-  return model::whyNotCompilable(choice);
+  return model::representationForbids(job_.representation, choice, job_.model);
 }
 
-double Evaluator::stepBound(const model::Choice &) { return 0; }
+double Evaluator::stepBound(const model::Choice &outer) {
+  return time_.lowerBound({.tp = outer.tp,
+                           .cp = outer.cp,
+                           .pp = outer.pp,
+                           .dp = outer.dp,
+                           .ep = outer.ep,
+                           .microBatch = outer.microBatch});
+}
+
 double Evaluator::assignmentBound(const model::Choice &) { return 0; }
-uint64_t Evaluator::memoryBound(const model::Choice &) { return 0; }
+
+uint64_t Evaluator::memoryBound(const model::Choice &outer) {
+  return accountant_.lowerBound(outer);
+}
 
 Verdict Evaluator::judge(const model::Choice &choice) {
   Peak peak = this->peak(choice);
@@ -63,15 +92,14 @@ Verdict Evaluator::judge(const model::Choice &choice) {
 }
 
 Candidate Evaluator::candidate(const model::Choice &choice) {
-  Candidate candidate{.choice = choice,
-                      .time = model::stepTime(model_.dims(), choice, cluster_,
-                                              job_.globalBatch)};
+  Candidate candidate{.choice = choice, .time = time_.step(choice)};
   candidate.bubbleFraction = bubble(choice);
   for (int64_t stage = 0; stage < choice.pp; ++stage) {
-    candidate.stages.push_back(model_.arena(choice, stage).memory);
+    candidate.stages.push_back(accountant_.memory(choice, stage));
     if (candidate.stages[stage].total() > candidate.peakBytes())
       candidate.peakStage = stage;
   }
+  candidate.hostBytes = hostBytes(choice);
   candidate.notRunnable = model::whyNotCompilable(job_.model);
   if (candidate.notRunnable.empty())
     candidate.notRunnable = model::whyNotCompilable(choice);

@@ -6,6 +6,8 @@
 #ifndef RECKON_PASSES_SEARCH_EVALUATE_H
 #define RECKON_PASSES_SEARCH_EVALUATE_H
 
+#include "passes/model/account/Accountant.h"
+#include "passes/model/time/TimeModel.h"
 #include "passes/search/Cost.h"
 #include "passes/search/Outer.h"
 #include "passes/search/Search.h"
@@ -47,12 +49,16 @@ public:
   const Bounds &bounds() const { return bounds_; }
   uint64_t limitBytes() const { return bounds_.memoryBytes; }
   const model::Job &job() const { return job_; }
+  model::Accountant &accountant() { return accountant_; }
+  const model::TimeModel &timeModel() const { return time_; }
 
 private:
   model::Job job_;
-  model::StageModel model_;
-  model::ClusterSpeeds cluster_;
+  model::Accountant accountant_;
+  model::TimeModel time_;
   Bounds bounds_;
+  /// Bubble of one micro-batch by schedule, ranks and chunks.
+  std::map<std::tuple<PipelineSchedule, int64_t, int64_t>, double> bubbles_;
 };
 
 } // namespace reckon::search

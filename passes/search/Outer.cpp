@@ -20,7 +20,11 @@ Bounds Bounds::of(const Spec &spec) {
                     static_cast<uint64_t>(spec.constraints.memoryLimitBytes()),
                 .maxBubble = *spec.constraints.maxBubble + kBubbleSlack,
                 .hostBytes = {}};
-  if (const std::optional<double> &host = *spec.constraints.hostMemoryLimitGib)
+  // Not given: what a node has, where that is known.
+  std::optional<double> host = *spec.constraints.hostMemoryLimitGib;
+  if (!host && *spec.cluster.hostMemoryGib > 0)
+    host = *spec.cluster.hostMemoryGib;
+  if (host)
     bounds.hostBytes = static_cast<uint64_t>(*host * 1073741824.0);
   return bounds;
 }

@@ -22,20 +22,6 @@ std::vector<int64_t> search::divisors(int64_t n) {
   return small;
 }
 
-std::vector<int64_t> search::evenLayout(int64_t layers, int64_t stages) {
-  std::vector<int64_t> layout(stages, layers / stages);
-  int64_t left = layers % stages;
-  for (int64_t stage = stages - 2; stage >= 1 && left > 0; --stage, --left)
-    ++layout[stage];
-  if (left > 0) {
-    ++layout[0];
-    --left;
-  }
-  if (left > 0)
-    ++layout[stages - 1];
-  return layout;
-}
-
 namespace {
 
 /// The values that a key allows, or the divisors of `n` up to `most`; rising.
@@ -79,17 +65,18 @@ bool manyChunks(PipelineSchedule schedule) {
 } // namespace
 
 Space::Space(const Spec &spec)
-    : open_(spec.parallelism), model_(model::modelShape(spec)),
+    : open_(spec.parallelism), job_(model::makeJob(spec)), model_(job_.model),
+      profile_(model::memoryProfile(job_.profile, job_.representation)),
       world_(spec.cluster.worldSize()), batch_(*spec.training.globalBatchSize),
       precision_(*spec.training.precision),
       compilable_(*spec.search.space == SearchSpace::Compilable) {}
 
-const std::vector<int64_t> &Space::layout(int64_t stages) const {
+const std::vector<int64_t> &Space::layout(const model::Choice &leaf) const {
   if (!open_.pipelineLayout->empty())
     return *open_.pipelineLayout;
-  auto [entry, added] = layouts_.try_emplace(stages);
+  auto [entry, added] = layouts_.try_emplace(leaf.stages());
   if (added)
-    entry->second = evenLayout(model_.layers, stages);
+    entry->second = model::defaultLayout(job_, profile_, leaf);
   return entry->second;
 }
 
@@ -270,6 +257,7 @@ void Space::nodes(const SpaceVisitor &visitor) const {
         if (!open_.dataParallel.allows(node.dp))
           continue;
         int64_t leaves = leavesOf(node).count();
+        node.zero = leaves ? leavesOf(node).zeros.back() : 0;
         if (leaves == 0) { // nothing that was asked for goes with so many
           visitor.rejected(1, {Misfit::Chunks, pp, 0});
           continue;
@@ -337,7 +325,7 @@ void Space::leaves(
           rejected(below, *why);
           continue;
         }
-        leaf.layout = layout(leaf.stages());
+        leaf.layout = layout(leaf);
         leaf.recomputeLayers.clear();
         if (open_.recomputeLayers)
           for (int64_t layers : leaf.layout)

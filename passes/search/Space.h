@@ -14,7 +14,7 @@
 #ifndef RECKON_PASSES_SEARCH_SPACE_H
 #define RECKON_PASSES_SEARCH_SPACE_H
 
-#include "passes/model/Job.h"
+#include "passes/model/account/Accountant.h"
 #include "passes/search/Limits.h"
 
 #include <functional>
@@ -57,8 +57,9 @@ struct Misfit {
 };
 
 struct SpaceVisitor {
-  /// A node that divides; layout, schedule and the other leaf keys are unset.
-  /// `leaves` combinations are below it.
+  /// A node that divides, with `leaves` combinations below it. Of the leaf
+  /// keys only `zero` is set: to the largest stage allowed, so that bounds of
+  /// the states hold for all.
   std::function<void(const model::Choice &node, int64_t leaves)> node;
   /// `count` combinations that do not divide.
   std::function<void(int64_t count, const Misfit &why)> rejected;
@@ -67,6 +68,8 @@ struct SpaceVisitor {
 class Space {
 public:
   explicit Space(const Spec &spec);
+  Space(const Space &) = delete;
+  Space &operator=(const Space &) = delete;
 
   /// Visits every node, in a fixed order.
   void nodes(const SpaceVisitor &visitor) const;
@@ -103,10 +106,12 @@ private:
   std::vector<Pair> pairs(int64_t pp) const;
   const Misfit *misfit(const model::Choice &leaf) const;
   bool fits(const model::Choice &node, Misfit &why) const;
-  const std::vector<int64_t> &layout(int64_t stages) const;
+  const std::vector<int64_t> &layout(const model::Choice &leaf) const;
 
   ParallelismSpec open_;
-  model::ModelShape model_;
+  model::Job job_;
+  const model::ModelShape &model_;
+  model::MemoryProfile profile_;
   int64_t world_, batch_;
   model::Precision precision_;
   bool compilable_;
@@ -125,12 +130,6 @@ LimitMask restrictionsBroken(const Spec &spec, const model::Choice &choice);
 
 /// All divisors in rising order.
 std::vector<int64_t> divisors(int64_t n);
-
-/// `layers` over `stages`, as evenly as possible. What is left goes to the
-/// middle stages from the back, then the first, then the last: the first holds
-/// most micro-batches, the last has the head. 7 over 4: 2, 2, 2, 1. Where the
-/// layers and two divide, that is embedding and head counted as a layer each.
-std::vector<int64_t> evenLayout(int64_t layers, int64_t stages);
 
 } // namespace reckon::search
 

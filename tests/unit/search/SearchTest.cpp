@@ -62,16 +62,6 @@ SearchResult everything(const Spec &spec) {
                                             .refine = false});
 }
 
-TEST(Layout, AsEvenAsPossible) {
-  using Layout = std::vector<int64_t>;
-  EXPECT_EQ(evenLayout(8, 4), (Layout{2, 2, 2, 2}));
-  EXPECT_EQ(evenLayout(7, 4), (Layout{2, 2, 2, 1}));
-  EXPECT_EQ(evenLayout(5, 4), (Layout{1, 1, 2, 1}));
-  EXPECT_EQ(evenLayout(3, 2), (Layout{2, 1}));
-  EXPECT_EQ(evenLayout(5, 1), (Layout{5}));
-  EXPECT_EQ(evenLayout(126, 4), (Layout{31, 32, 32, 31}));
-}
-
 TEST(Search, CountsTheWholeSpace) {
   // World 4, tp divides the 2 key-value heads: 1 or 2. Sequences of a replica
   // 8 / dp. Two recomputes, two schedules where there is a pipeline, two ZeRO
