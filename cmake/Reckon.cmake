@@ -44,3 +44,15 @@ function(reckon_unit_test name)
                         GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
 endfunction()
+
+# Debian's libz3-dev has no CMake package.
+find_path(RECKON_Z3_INCLUDE z3.h)
+find_library(RECKON_Z3_LIBRARY z3)
+if(NOT RECKON_Z3_INCLUDE OR NOT RECKON_Z3_LIBRARY)
+  message(FATAL_ERROR "expected Z3, got no z3.h or libz3; "
+                      "install Debian's libz3-dev (cmake/setup-debian.sh)")
+endif()
+add_library(z3::libz3 UNKNOWN IMPORTED)
+set_target_properties(z3::libz3 PROPERTIES
+  IMPORTED_LOCATION ${RECKON_Z3_LIBRARY}
+  INTERFACE_INCLUDE_DIRECTORIES ${RECKON_Z3_INCLUDE})

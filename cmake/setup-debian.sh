@@ -21,7 +21,7 @@ PACKAGES="$PACKAGES libdnnl-dev libflatbuffers-dev flatbuffers-compiler
 # Tests: perl-doc is the text that the quickstart trains on, clang has libFuzzer,
 # Slurm runs on one machine.
 PACKAGES="$PACKAGES libgtest-dev libgmock-dev python3 perl-doc
-  clang-22 libclang-rt-22-dev slurmctld slurmd slurm-client munge procps"
+  clang-22 libclang-rt-22-dev z3 slurmctld slurmd slurm-client munge procps"
 
 fail() {
   echo "setup-debian: $*" >&2
