@@ -179,6 +179,9 @@ std::vector<KeyRow> makeTable() {
         "with a warning.");
   words(Kind::Text, "cluster.bootstrap_interface", "", "", "",
         "Network interface that ranks meet on.");
+  section("cluster.resilience",
+          "Failures and checkpoints, for `reckon goodput` and the objective "
+          "`time_to_train`. Optional.");
   section("cluster.slurm", "Copied into `launch.sbatch`. Optional.");
 
   auto figure = [&](std::string_view path, std::string_view fallback,
@@ -202,6 +205,25 @@ std::vector<KeyRow> makeTable() {
          "(`gpus_per_node`)", 1, 64 * K, "Devices that share that link.");
   figure("cluster.accelerator.inter_node_bw_gbs_per_gpu", "50", 1e-3, 1e9,
          "Network of one device, GB/s per direction.");
+
+  number(Kind::Real, "cluster.resilience.checkpoint_bandwidth_gbs",
+         "(2 a machine)", 1e-6, 1e9,
+         "What all machines together write to and read from the storage of "
+         "checkpoints, GB/s.");
+  number(Kind::Real, "cluster.resilience.copy_bandwidth_gbs", "20", 1e-6, 1e6,
+         "Copies from one device to its host's memory, GB/s.");
+  number(Kind::Real, "cluster.resilience.checkpoint_overhead_s", "0.5", 0, 1e9,
+         "Seconds of every save that nothing hides.");
+  number(Kind::Real, "cluster.resilience.checkpoint_stall_s",
+         "(from the plan's bytes)", 0, 1e9,
+         "Seconds that training stands still for a checkpoint.");
+  number(Kind::Real, "cluster.resilience.detect_s", "60", 0, 1e9,
+         "Seconds from a failure until it is noticed.");
+  number(Kind::Real, "cluster.resilience.restart_s", "30", 0, 1e9,
+         "Seconds until the processes are up again.");
+  number(Kind::Real, "cluster.resilience.load_s",
+         "(bytes / `checkpoint_bandwidth_gbs`)", 0, 1e9,
+         "Seconds until a checkpoint is loaded.");
 
   for (std::string_view path :
        {"cluster.slurm.partition", "cluster.slurm.account", "cluster.slurm.qos",

@@ -117,6 +117,7 @@ ClusterSpec readCluster(Reader &reader) {
   cluster.pricePerGpuHour = reader.real("cluster.price_per_gpu_hour");
   cluster.efficiencyProfile = reader.text("cluster.efficiency_profile");
   cluster.bootstrapInterface = reader.text("cluster.bootstrap_interface");
+  cluster.resilience = readResilience(reader);
   cluster.slurm = readSlurm(reader);
 
   const Accelerator &accelerator = *cluster.accelerator;

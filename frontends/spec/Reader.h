@@ -88,6 +88,7 @@ bool isNeutral(const Node &node);
 // The sections, each in a file of its own.
 ModelSpec readModel(Reader &reader);
 ClusterSpec readCluster(Reader &reader);
+ResilienceSpec readResilience(Reader &reader);
 TrainingSpec readTraining(Reader &reader);
 ParallelismSpec readParallelism(Reader &reader);
 ConstraintsSpec readConstraints(Reader &reader, const ClusterSpec &cluster);

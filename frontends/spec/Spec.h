@@ -116,6 +116,19 @@ struct SlurmSpec {
   Field<std::vector<std::string>> extra;    ///< one #SBATCH option an entry
 };
 
+/// How the job survives failures; what reckon goodput and the objective
+/// time_to_train compute with. Seconds, and GB/s of 10^9 bytes.
+struct ResilienceSpec {
+  SourceLoc loc;
+  Field<double> checkpointBandwidthGbs; ///< all machines together
+  Field<double> copyBandwidthGbs;       ///< one device to its host
+  Field<double> checkpointOverheadS;
+  Field<double> checkpointStallS; ///< not given: derived from the plan
+  Field<double> detectS;
+  Field<double> restartS;
+  Field<double> loadS; ///< not given: bytes over checkpointBandwidthGbs
+};
+
 struct ClusterSpec {
   SourceLoc loc;
   Field<Accelerator> accelerator;
@@ -128,6 +141,7 @@ struct ClusterSpec {
   Field<double> pricePerGpuHour;
   Field<std::string> efficiencyProfile;  ///< empty when not given
   Field<std::string> bootstrapInterface; ///< empty when not given
+  ResilienceSpec resilience;
   SlurmSpec slurm;
 
   int64_t worldSize() const { return *nodes * *gpusPerNode; }

@@ -19,6 +19,7 @@ namespace reckon {
 
 int planMain(int argc, char **argv);
 int doctorMain(int argc, char **argv);
+int goodputMain(int argc, char **argv);
 int showMain(int argc, char **argv);
 int verifyMain(int argc, char **argv);
 

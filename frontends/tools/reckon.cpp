@@ -67,6 +67,7 @@ constexpr Command kCommands[] = {
     {"compile", compileMain, "lower a spec to a plan directory"},
     {"show", showMain, "read a plan directory back"},
     {"verify", verifyMain, "prove a plan directory again from its files"},
+    {"goodput", goodputMain, "what failures and checkpoints cost"},
     {"run", runMain, "run a plan; the same as reckon-run"},
     {"doctor", doctorMain, "what this machine has"},
 };
@@ -86,7 +87,7 @@ int main(int argc, char **argv) {
   if (argc >= 2 && argv[1][0] != '-')
     return fail(ExitCode::BadSpec,
                 std::string("expected a command (plan, compile, show, verify, "
-                            "run or doctor), got ") +
+                            "goodput, run or doctor), got ") +
                     argv[1] + "; reckon --help explains them");
   // Only help, the version and mistakes are left.
   CLI::App app{"Reckon: a config compiler and launcher for training"};

@@ -54,8 +54,12 @@ class Folder(NamedTuple):
 # The first match counts.
 FOLDERS = (
     Folder(r"dialect/", ("dialect/", "runtime/base/"), ("mlir", "llvm")),
+    Folder(r"passes/goodput/",
+           ("passes/goodput/", "passes/model/", "frontends/spec/"),
+           ("nlohmann",)),
     Folder(r"passes/search/",
-           ("passes/model/", "passes/search/", "runtime/base/",
+           ("passes/goodput/", "passes/model/", "passes/search/",
+            "runtime/base/",
             "runtime/plan/", "frontends/spec/"), ("nlohmann", "z3")),
     Folder(r"passes/report/", ("passes/report/", "runtime/base/"),
            ("nlohmann",)),
