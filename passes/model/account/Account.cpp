@@ -19,15 +19,20 @@ using Category = MemoryCategory;
 namespace {
 
 constexpr double kGib = 1073741824.0;
+/// The step's parameter block and the metrics, as in StageModel.
+constexpr uint64_t kScalarBytes = 512;
 
 std::string number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.12g", value);
   return text;
 }
-
 std::string number(uint64_t value) { return std::to_string(value); }
 std::string number(int64_t value) { return std::to_string(value); }
+
+std::string times(double count, uint64_t bytes) {
+  return number(count) + " x " + number(bytes) + " B";
+}
 
 uint64_t scaled(double factor, uint64_t bytes) {
   return static_cast<uint64_t>(
@@ -36,218 +41,360 @@ uint64_t scaled(double factor, uint64_t bytes) {
 
 } // namespace
 
-ChoiceFrame::ChoiceFrame(const Job &job, const MemoryProfile &profile,
-                         const model::Choice &choice)
-    : profile(profile), states(job, this->profile, choice),
-      activations(activationBytes(job, profile, choice,
-                                  states.tensors().vocabularyRows)) {}
-
-std::vector<ChunkLayers>
-model::chunksOf(const Job &job, const model::Choice &choice, int64_t ppRank) {
-  std::vector<ChunkLayers> chunks;
+std::vector<ChunkLayers> model::chunksOf(const ModelShape &model,
+                                         const model::Choice &choice) {
   int64_t stages = static_cast<int64_t>(choice.layout.size()), layer = 0;
-  int64_t dense = job.model.isMoe()
-                      ? std::min(job.model.firstDense, job.model.layers)
-                      : job.model.layers;
+  int64_t dense =
+      model.isMoe() ? std::min(model.firstDense, model.layers) : model.layers;
+  std::vector<ChunkLayers> chunks(stages);
   for (int64_t stage = 0; stage < stages; ++stage) {
     int64_t end = layer + choice.layout[stage];
-    if (pipelineRankOf(choice, stage) == ppRank) {
-      ChunkLayers chunk;
-      chunk.dense = std::clamp(dense, layer, end) - layer;
-      chunk.moe = end - layer - chunk.dense;
-      chunk.first = stage == 0;
-      chunk.last = stage == stages - 1;
-      if (!choice.recomputeLayers.empty())
-        chunk.recomputed = choice.recomputeLayers[stage];
-      else if (choice.recompute == Recompute::Full)
-        chunk.recomputed = end - layer;
-      chunks.push_back(chunk);
-    }
+    ChunkLayers &chunk = chunks[stage];
+    chunk.dense = std::clamp(dense, layer, end) - layer;
+    chunk.moe = end - layer - chunk.dense;
+    if (!choice.recomputeLayers.empty())
+      chunk.recomputed = std::min(choice.recomputeLayers[stage], end - layer);
+    else if (choice.recompute == Recompute::Full)
+      chunk.recomputed = end - layer;
     layer = end;
+  }
+  if (stages) {
+    chunks.front().first = true;
+    chunks.back().last = true;
   }
   return chunks;
 }
 
-uint64_t model::stashBytes(const ActivationBytes &bytes,
-                           const model::Choice &choice,
-                           const ChunkLayers &chunk) {
-  // Layers that are not fully recomputed beside ones that are keep everything.
-  Recompute rest = choice.recompute == Recompute::Selective
-                       ? Recompute::Selective
-                       : Recompute::None;
+RankParts ChoiceFrame::parts(int64_t rank) const {
+  RankParts parts;
+  for (int64_t i = 0; i < shape.v; ++i) {
+    const ChunkLayers &chunk = chunks[stageOf(rank, i)];
+    parts.denseLayers += chunk.dense;
+    parts.moeLayers += chunk.moe;
+    parts.first |= chunk.first;
+    parts.last |= chunk.last;
+  }
+  return parts;
+}
+
+/// Layers that are not fully recomputed beside ones that are keep everything.
+static Recompute restMode(const model::Choice &choice) {
+  return choice.recompute == Recompute::Selective ? Recompute::Selective
+                                                  : Recompute::None;
+}
+
+uint64_t model::stashBytes(const ChoiceFrame &frame, const ChunkLayers &chunk) {
+  const ActivationBytes &a = frame.activations;
+  Recompute rest = restMode(frame.choice);
   int64_t fullDense = std::min(chunk.recomputed, chunk.dense);
   int64_t fullMoe = std::min(chunk.recomputed - fullDense, chunk.moe);
-  return fullDense * bytes.dense.input +
-         (chunk.dense - fullDense) * bytes.dense.kept(rest) +
-         fullMoe * bytes.moe.input +
-         (chunk.moe - fullMoe) * bytes.moe.kept(rest);
+  uint64_t bytes = fullDense * a.dense.input +
+                   (chunk.dense - fullDense) * a.dense.kept(rest) +
+                   fullMoe * a.moe.input +
+                   (chunk.moe - fullMoe) * a.moe.kept(rest);
+  if (frame.job.representation != Representation::Reckon)
+    return bytes;
+  // The input of a stage has a slot of its own, the head reads one more.
+  if (!chunk.first && chunk.layers() > 0)
+    bytes -= a.hidden;
+  if (chunk.last)
+    bytes += a.hidden;
+  if (chunk.first && chunk.layers() == 0)
+    bytes += a.hidden;
+  return bytes;
 }
 
-uint64_t model::inFlightBytes(const ActivationBytes &bytes,
-                              const MemoryProfile &profile,
-                              const model::Choice &choice,
-                              const ChunkLayers &chunk) {
-  uint64_t sum = chunk.first ? bytes.embedding : 0;
-  if (choice.pp > 1)
-    sum += scaled(profile.pipelineBuffers / 2, bytes.hidden);
-  return sum;
+namespace {
+
+/// Bytes of one chunk that a split backward frees at different times.
+struct SplitStash {
+  uint64_t toInput = 0, toWeight = 0, gradient = 0;
+};
+
+SplitStash splitStash(const ChoiceFrame &frame, const ChunkLayers &chunk) {
+  const ActivationBytes &a = frame.activations;
+  int64_t fullDense = std::min(chunk.recomputed, chunk.dense);
+  int64_t fullMoe = std::min(chunk.recomputed - fullDense, chunk.moe);
+  SplitStash split;
+  // Of a layer that is not recomputed the inputs of matmuls stay; one that is
+  // has them only once its backward has begun.
+  split.toWeight = (chunk.dense - fullDense) * a.dense.matmulInputs +
+                   (chunk.moe - fullMoe) * a.moe.matmulInputs;
+  uint64_t whole = stashBytes(frame, chunk);
+  split.toWeight = std::min(split.toWeight, whole);
+  split.toInput = whole - split.toWeight;
+  split.gradient = chunk.dense * a.dense.matmulGradients +
+                   chunk.moe * a.moe.matmulGradients +
+                   fullDense * a.dense.matmulInputs +
+                   fullMoe * a.moe.matmulInputs;
+  return split;
 }
 
-/// The most bytes that stashes hold at once, and how many there are then.
-static std::pair<uint64_t, int64_t>
-peakStash(ChoiceFrame &frame, const MemoryProfile &profile,
-          const model::Choice &choice, int64_t ppRank,
-          const std::vector<ChunkLayers> &chunks, bool slots) {
-  auto [entry, isNew] = frame.live.try_emplace(ppRank);
-  if (isNew)
-    entry->second = peakLiveVectors(choice, ppRank);
-  std::pair<uint64_t, int64_t> best{0, 0};
-  for (const LiveVector &live : entry->second) {
-    uint64_t bytes = 0;
-    int64_t count = 0;
-    for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
-      uint64_t one =
-          slots
-              ? inFlightBytes(frame.activations, profile, choice, chunks[chunk])
-              : stashBytes(frame.activations, choice, chunks[chunk]);
-      bytes += live[chunk] * one;
-      count += live[chunk];
-    }
-    if (bytes > best.first || count > best.second)
-      best = {std::max(bytes, best.first), std::max(count, best.second)};
+} // namespace
+
+PeakStash model::peakStash(const ChoiceFrame &frame, int64_t rank) {
+  const ScheduleShape &shape = frame.shape;
+  int64_t v = shape.v;
+  const ChunkLayers &leading = frame.chunks[frame.stageOf(rank, 0)];
+  uint64_t one = stashBytes(frame, leading);
+  bool split = splitsBackward(shape.kind);
+  bool equal = true;
+  for (int64_t i = 1; i < v && equal; ++i)
+    equal = stashBytes(frame, frame.chunks[frame.stageOf(rank, i)]) == one;
+  if (!frame.defined) {
+    // An order that the solver or a file makes: as much as a one-forward
+    // one-backward pipeline's first rank.
+    PeakStash peak{0, v * std::min(shape.m, shape.p)};
+    for (int64_t i = 0; i < v; ++i)
+      peak.bytes += std::min(shape.m, shape.p) *
+                    stashBytes(frame, frame.chunks[frame.stageOf(rank, i)]);
+    return peak;
   }
-  return best;
+  if (equal && !split) {
+    int64_t count = peakFormula(shape, rank);
+    return {count * one, count};
+  }
+
+  const InFlight &inFlight = model::inFlight(shape, rank);
+  PeakStash peak{0, inFlight.peak};
+  for (const std::vector<LiveStash> &moment : inFlight.maximal) {
+    uint64_t bytes = 0;
+    for (int64_t i = 0; i < v; ++i) {
+      const ChunkLayers &chunk = frame.chunks[frame.stageOf(rank, i)];
+      if (!split) {
+        bytes += moment[i].toWeight * stashBytes(frame, chunk);
+        continue;
+      }
+      SplitStash stash = splitStash(frame, chunk);
+      bytes += moment[i].toInput * stash.toInput +
+               moment[i].toWeight * stash.toWeight +
+               moment[i].gradient * stash.gradient;
+    }
+    peak.bytes = std::max(peak.bytes, bytes);
+  }
+  return peak;
 }
+
+namespace {
+
+/// One rank while it is accounted for.
+template <typename Sink> class RankAccount {
+public:
+  RankAccount(const ChoiceFrame &frame, int64_t rank, Sink &sink)
+      : f_(frame), job_(frame.job), c_(frame.choice), p_(frame.profile),
+        a_(frame.activations), rank_(rank), sink_(sink),
+        ours_(job_.representation == Representation::Reckon),
+        parts_(frame.parts(rank)), states_(frame.states.rank(parts_)) {
+    for (int64_t i = 0; i < f_.shape.v; ++i)
+      recomputes_ |= f_.chunks[f_.stageOf(rank, i)].recomputed > 0;
+    // The spread of tokens over experts is an expectation.
+    basis_ = !ours_ || parts_.moeLayers ? MemoryBasis::Calibrated
+                                        : MemoryBasis::Exact;
+  }
+
+  void run() {
+    states();
+    activations();
+    communication();
+    workspace();
+    sink_.add(Category::Reserve, job_.reserveBytes, MemoryBasis::Reserve,
+              "driver and libraries",
+              [&] { return number(job_.reserveBytes / kGib) + " GiB"; });
+  }
+
+private:
+  void states() {
+    auto formula = [&] {
+      std::string text = number(states_.elements) + " elements";
+      if (states_.expertElements)
+        text += " (" + number(states_.expertElements) + " of experts)";
+      text += " + " + number(states_.paddingElements) +
+              " padding, zero_stage " + number(c_.zero) + " over " +
+              number(f_.states.denseShards()) + " ranks";
+      if (states_.expertElements)
+        text += ", experts over " + number(f_.states.expertShards());
+      return text;
+    };
+    sink_.add(Category::Parameters, states_.parameters, MemoryBasis::Exact,
+              "weights", formula);
+    sink_.add(Category::Gradients, states_.gradients, MemoryBasis::Exact,
+              "gradients", formula);
+    sink_.add(Category::Optimizer, states_.optimizer, MemoryBasis::Exact,
+              "optimizer states", formula);
+  }
+
+  void activations() {
+    PeakStash stash = peakStash(f_, rank_);
+    sink_.add(
+        Category::Activations, stash.bytes, basis_, "saved by layers", [&] {
+          uint64_t kept = a_.dense.kept(c_.recompute);
+          std::string text =
+              number(stash.count) +
+              " micro-batches of a chunk in flight; a layer of " +
+              number(a_.dense.whole()) + " B keeps " + number(kept) + " B";
+          if (parts_.moeLayers)
+            text += ", one with experts of " + number(a_.moe.whole()) + " B " +
+                    number(a_.moe.kept(c_.recompute)) + " B";
+          return text;
+        });
+    dynamic_ += stash.bytes;
+    if (ours_) {
+      slots(stash.count);
+      return;
+    }
+    uint64_t inFlight = parts_.first ? a_.embedding : 0;
+    if (c_.pp > 1)
+      inFlight += scaled(p_.pipelineBuffers / 2, a_.hidden);
+    int64_t count = (stash.count + f_.shape.v - 1) / f_.shape.v;
+    dynamic(Category::Activations, count * inFlight, MemoryBasis::Exact,
+            "inputs in flight",
+            [&] { return times(static_cast<double>(count), inFlight); });
+    if (recomputes_) {
+      uint64_t layer = std::max(parts_.denseLayers ? a_.dense.whole() : 0,
+                                parts_.moeLayers ? a_.moe.whole() : 0);
+      dynamic(Category::Activations, scaled(p_.liveLayers, layer),
+              MemoryBasis::Calibrated, "layer being recomputed",
+              [&] { return times(p_.liveLayers, layer); });
+    }
+    if (!parts_.last)
+      return;
+    dynamic(Category::Activations, a_.head, MemoryBasis::Exact, "final norm",
+            [&] { return std::string("input and output"); });
+    dynamic(Category::Logits, a_.logits, MemoryBasis::Calibrated, "logits",
+            [&] {
+              return number(p_.logits) + " B each over " +
+                     number(f_.states.tensors().vocabularyRows) +
+                     " rows of the vocabulary" +
+                     (p_.wholeLogits > 0
+                          ? ", " + number(p_.wholeLogits) + " B over all"
+                          : std::string());
+            });
+  }
+
+  /// Reckon's slots, by the rules of slotCounts(): one more input than
+  /// stashes, since the next one arrives before a backward frees one.
+  void slots(int64_t stashes) {
+    int64_t most = f_.shape.m * f_.shape.v;
+    int64_t inputs = std::min(most, stashes + 1);
+    int64_t two = std::min<int64_t>(2, f_.shape.m);
+    uint64_t input = parts_.first && f_.shape.v == 1 ? a_.tokens : a_.hidden;
+    sink_.add(Category::Activations, inputs * input, MemoryBasis::Exact,
+              "inputs of stages",
+              [&] { return times(static_cast<double>(inputs), input); });
+    if (parts_.last) {
+      bool alternates = f_.shape.kind != ScheduleKind::GPipe;
+      int64_t targets = parts_.first ? inputs : alternates ? 1 : two;
+      sink_.add(Category::Activations, targets * a_.tokens, MemoryBasis::Exact,
+                "targets",
+                [&] { return times(static_cast<double>(targets), a_.tokens); });
+    }
+  }
+
+  void communication() {
+    if (c_.sequenceParallel && !ours_)
+      sink_.add(Category::Communication, scaled(p_.gatheredCopies, a_.gathered),
+                MemoryBasis::Calibrated, "gathered by sequence parallelism",
+                [&] { return times(p_.gatheredCopies, a_.gathered); });
+    if (c_.pp > 1) {
+      bool wraps = c_.v > 1;
+      bool next = rank_ + 1 < c_.pp || wraps, previous = rank_ > 0 || wraps;
+      // Reckon: results and gradients to and from the next rank, gradients to
+      // the previous one; inputs are among the activations. Others: one buffer
+      // for each direction and neighbour.
+      int64_t two = std::min<int64_t>(2, f_.shape.m);
+      int64_t messages =
+          ours_ ? 2 * two * next + two * previous : 2 * next + 2 * previous;
+      sink_.add(Category::Communication, messages * a_.hidden,
+                MemoryBasis::Exact, "pipeline messages", [&] {
+                  return times(static_cast<double>(messages), a_.hidden);
+                });
+    }
+    sink_.add(Category::Communication, a_.context, MemoryBasis::Exact,
+              "buffers of context parallelism", [&] {
+                return std::string("context_parallel ") + number(c_.cp) + ", " +
+                       toString(c_.contextMethod);
+              });
+    if (parts_.moeLayers && c_.ep > 1)
+      sink_.add(Category::Communication, 2 * a_.dispatch,
+                MemoryBasis::Calibrated, "rows sent to experts",
+                [&] { return times(2, a_.dispatch); });
+    sink_.add(Category::Communication, states_.unitBytes, basis_,
+              "gathered weights and whole gradients", [&] {
+                return number(p_.gatheredUnits) + " layers gathered, " +
+                       number(p_.unreducedUnits) + " not reduced";
+              });
+    if (c_.zero >= 1 && f_.states.denseShards() > 1)
+      sink_.add(Category::Communication,
+                static_cast<uint64_t>(std::llround(p_.bucketBytes)),
+                MemoryBasis::Calibrated, "buckets",
+                [&] { return number(p_.bucketBytes) + " B"; });
+  }
+
+  void workspace() {
+    if (ours_) {
+      const LaneBytes &lane = f_.lanes[rank_];
+      sink_.add(Category::Logits, lane.logits, MemoryBasis::Exact, "logits",
+                [] { return std::string("in the workspace of the backward"); });
+      sink_.add(Category::Workspace, lane.lane - lane.logits, basis_,
+                "values in a fragment",
+                [] { return std::string("the largest of its fragments"); });
+      uint64_t table = alignUp(
+          4 * (job_.model.sequence / c_.cp) *
+          (job_.model.isMla() ? job_.model.mla.rope : job_.model.headDim));
+      if (job_.model.learnedPositions ||
+          parts_.denseLayers + parts_.moeLayers == 0)
+        table = 0;
+      sink_.add(Category::Workspace, table, MemoryBasis::Exact, "rotary table",
+                [] { return std::string("f32 [s, d]"); });
+      sink_.add(Category::Workspace, kScalarBytes, MemoryBasis::Exact,
+                "scalars and metrics", [] { return std::string("2 x 256 B"); });
+      return;
+    }
+    if (!recomputes_)
+      dynamic(Category::Workspace, a_.temporaries, basis_,
+              "gradients in a layer",
+              [] { return std::string("widest values of one layer"); });
+    uint64_t whole = states_.parameters + states_.gradients + states_.optimizer;
+    sink_.add(Category::Workspace,
+              scaled(p_.allocator - 1, dynamic_) +
+                  scaled(p_.stateAllocator - 1, whole),
+              MemoryBasis::Calibrated, "allocator's loss", [&] {
+                return times(p_.allocator - 1, dynamic_) + " + " +
+                       times(p_.stateAllocator - 1, whole);
+              });
+    sink_.add(Category::Workspace, scaled(p_.fixedGib, 1073741824),
+              MemoryBasis::Calibrated, "fixed cost",
+              [&] { return number(p_.fixedGib) + " GiB"; });
+  }
+
+  /// A line that the allocator serves during the step.
+  template <typename Formula>
+  void dynamic(Category category, uint64_t bytes, MemoryBasis basis,
+               const char *name, Formula &&formula) {
+    sink_.add(category, bytes, basis, name, formula);
+    dynamic_ += bytes;
+  }
+
+  const ChoiceFrame &f_;
+  const Job &job_;
+  const model::Choice &c_;
+  const MemoryProfile &p_;
+  const ActivationBytes &a_;
+  int64_t rank_;
+  Sink &sink_;
+  bool ours_, recomputes_ = false;
+  RankParts parts_;
+  const StateBytes &states_;
+  MemoryBasis basis_;
+  uint64_t dynamic_ = 0;
+};
+
+} // namespace
 
 template <typename Sink>
-void model::accountRank(const Job &job, ChoiceFrame &frame,
-                        const model::Choice &choice, int64_t ppRank,
-                        Sink &sink) {
-  const ActivationBytes &a = frame.activations;
-  const MemoryProfile &p = frame.profile;
-  const bool ours = job.representation == Representation::Reckon;
-  RankParts parts = rankParts(job.model, choice, ppRank);
-  const StateBytes &states = frame.states.rank(parts);
-  std::vector<ChunkLayers> chunks = chunksOf(job, choice, ppRank);
-
-  auto elements = [&] {
-    return number(states.elements) + " elements" +
-           (states.expertElements
-                ? " (" + number(states.expertElements) + " of experts)"
-                : std::string()) +
-           ", " + number(states.paddingElements) + " padding, zero_stage " +
-           number(choice.zero) + " over " + number(frame.states.denseShards()) +
-           " ranks" +
-           (states.expertElements
-                ? ", experts over " + number(frame.states.expertShards())
-                : std::string());
-  };
-  sink.add(Category::Parameters, states.parameters, MemoryBasis::Exact,
-           "weights", elements);
-  sink.add(Category::Gradients, states.gradients, MemoryBasis::Exact,
-           "gradients", elements);
-  sink.add(Category::Optimizer, states.optimizer, MemoryBasis::Exact,
-           "optimizer states", elements);
-
-  // Activations.
-  auto [stash, count] = peakStash(frame, p, choice, ppRank, chunks, false);
-  bool constants = !ours || job.model.isMoe();
-  MemoryBasis basis = constants ? MemoryBasis::Calibrated : MemoryBasis::Exact;
-  sink.add(Category::Activations, stash, basis, "saved by layers", [&] {
-    return number(count) + " chunks of micro-batches in flight; a layer of " +
-           number(a.dense.whole()) + " B keeps " +
-           number(a.dense.kept(choice.recompute)) + " B" +
-           (job.model.isMoe() ? ", one with experts " +
-                                    number(a.moe.kept(choice.recompute)) + " B"
-                              : std::string());
-  });
-  uint64_t inFlight = peakStash(frame, p, choice, ppRank, chunks, true).first;
-  sink.add(Category::Activations, inFlight, basis, "inputs in flight",
-           [&] { return number(count) + " micro-batches"; });
-  uint64_t live = 0;
-  bool recomputes = false, hasMoe = false, hasDense = false;
-  for (const ChunkLayers &chunk : chunks) {
-    recomputes |= chunk.recomputed > 0;
-    hasMoe |= chunk.moe > 0;
-    hasDense |= chunk.dense > 0;
-  }
-  uint64_t layer =
-      std::max(hasDense ? a.dense.whole() : 0, hasMoe ? a.moe.whole() : 0);
-  if (recomputes)
-    live = scaled(p.liveLayers, layer);
-  sink.add(Category::Activations, live, MemoryBasis::Calibrated,
-           "layer being recomputed",
-           [&] { return number(p.liveLayers) + " x " + number(layer) + " B"; });
-  if (parts.last)
-    sink.add(Category::Activations, a.head, MemoryBasis::Exact, "final norm",
-             [&] { return std::string("input and output"); });
-
-  // Logits.
-  if (parts.last)
-    sink.add(Category::Logits, a.logits, MemoryBasis::Calibrated, "logits",
-             [&] {
-               return number(p.logits) + " B each, " +
-                      number(frame.states.tensors().vocabularyRows) +
-                      " rows of the vocabulary";
-             });
-
-  // Communication.
-  if (choice.sequenceParallel)
-    sink.add(Category::Communication, scaled(p.gatheredCopies, a.gathered),
-             MemoryBasis::Calibrated, "gathered by sequence parallelism", [&] {
-               return number(p.gatheredCopies) + " x " + number(a.gathered) +
-                      " B";
-             });
-  if (choice.pp > 1) {
-    uint64_t messages = (ppRank > 0 || choice.v > 1 ? 2 : 0) +
-                        (ppRank + 1 < choice.pp || choice.v > 1 ? 2 : 0);
-    sink.add(Category::Communication, messages * a.hidden, MemoryBasis::Exact,
-             "pipeline messages", [&] {
-               return number(messages) + " x " + number(a.hidden) + " B";
-             });
-  }
-  if (a.keyValue)
-    sink.add(Category::Communication, 2 * a.keyValue, MemoryBasis::Exact,
-             "keys and values of other ranks",
-             [&] { return "2 x " + number(a.keyValue) + " B"; });
-  if (hasMoe && choice.ep > 1)
-    sink.add(Category::Communication, 2 * a.dispatch, MemoryBasis::Calibrated,
-             "rows sent to experts",
-             [&] { return "2 x " + number(a.dispatch) + " B"; });
-  sink.add(Category::Communication, states.unitBytes, MemoryBasis::Calibrated,
-           "gathered weights and whole gradients", [&] {
-             return number(p.gatheredUnits) + " layers gathered, " +
-                    number(p.unreducedUnits) + " not reduced";
-           });
-  if (choice.zero >= 1 && choice.dp * choice.cp > 1)
-    sink.add(Category::Communication,
-             static_cast<uint64_t>(std::llround(p.bucketBytes)),
-             MemoryBasis::Calibrated, "buckets",
-             [&] { return number(p.bucketBytes) + " B"; });
-
-  // Workspace.
-  uint64_t temporaries = recomputes ? 0 : a.temporaries;
-  sink.add(Category::Workspace, temporaries, basis, "gradients in a layer",
-           [&] { return std::string("widest values of one layer"); });
-  uint64_t dynamic = stash + inFlight + live + temporaries +
-                     (parts.last ? a.head + a.logits : 0);
-  uint64_t whole = states.parameters + states.gradients + states.optimizer;
-  sink.add(
-      Category::Workspace,
-      scaled(p.allocator - 1, dynamic) + scaled(p.stateAllocator - 1, whole),
-      MemoryBasis::Calibrated, "allocator's loss", [&] {
-        return number(p.allocator - 1) + " x " + number(dynamic) + " B + " +
-               number(p.stateAllocator - 1) + " x " + number(whole) + " B";
-      });
-  sink.add(Category::Workspace, scaled(p.fixedGib, 1073741824),
-           MemoryBasis::Calibrated, "fixed cost",
-           [&] { return number(p.fixedGib) + " GiB"; });
-  sink.add(Category::Reserve, job.reserveBytes, MemoryBasis::Reserve,
-           "driver and libraries",
-           [&] { return number(job.reserveBytes / kGib) + " GiB"; });
+void model::accountRank(const ChoiceFrame &frame, int64_t rank, Sink &sink) {
+  RankAccount<Sink>(frame, rank, sink).run();
 }
 
-template void model::accountRank(const Job &, ChoiceFrame &,
-                                 const model::Choice &, int64_t, SumSink &);
-template void model::accountRank(const Job &, ChoiceFrame &,
-                                 const model::Choice &, int64_t, ItemSink &);
+template void model::accountRank(const ChoiceFrame &, int64_t, SumSink &);
+template void model::accountRank(const ChoiceFrame &, int64_t, ItemSink &);

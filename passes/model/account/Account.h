@@ -11,47 +11,62 @@
 #ifndef RECKON_PASSES_MODEL_ACCOUNT_ACCOUNT_H
 #define RECKON_PASSES_MODEL_ACCOUNT_ACCOUNT_H
 
+#include "passes/model/Schedule.h"
 #include "passes/model/account/Accountant.h"
 #include "passes/model/account/Activations.h"
-#include "passes/model/account/InFlight.h"
 #include "passes/model/account/States.h"
-
-#include <map>
 
 namespace reckon::model {
 
-/// What the ranks of a choice have in common, and what its layout does not
-/// change.
-struct ChoiceFrame {
-  ChoiceFrame(const Job &job, const MemoryProfile &profile,
-              const Choice &choice);
-
-  MemoryProfile profile;
-  StateTable states;
-  ActivationBytes activations;
-  /// By pipeline rank, when asked for.
-  std::map<int64_t, std::vector<LiveVector>> live;
-};
-
-/// Layers of a chunk.
+/// Layers of a virtual stage.
 struct ChunkLayers {
   int64_t dense = 0, moe = 0;
-  int64_t recomputed = 0; ///< of them, fully
+  int64_t recomputed = 0; ///< of them, fully; the dense ones first
   bool first = false, last = false;
+
+  int64_t layers() const { return dense + moe; }
+  auto operator<=>(const ChunkLayers &) const = default;
 };
 
-/// Chunks of a pipeline rank, in the order of its forward.
-std::vector<ChunkLayers> chunksOf(const Job &job, const Choice &choice,
-                                  int64_t ppRank);
+/// Every virtual stage of a choice.
+std::vector<ChunkLayers> chunksOf(const ModelShape &model,
+                                  const Choice &choice);
 
-/// Bytes of one chunk's stash of one micro-batch.
-uint64_t stashBytes(const ActivationBytes &bytes, const Choice &choice,
-                    const ChunkLayers &chunk);
+/// Workspace of a fragment of reckon's, and the logits in it.
+struct LaneBytes {
+  uint64_t lane = 0, logits = 0;
+};
 
-/// Slots beside the stash that a micro-batch in flight holds.
-uint64_t inFlightBytes(const ActivationBytes &bytes,
-                       const MemoryProfile &profile, const Choice &choice,
-                       const ChunkLayers &chunk);
+/// A choice, ready to be accounted for rank by rank.
+struct ChoiceFrame {
+  const Job &job;
+  const Choice &choice;
+  const MemoryProfile &profile;
+  const ActivationBytes &activations;
+  StateTable &states;
+  ScheduleShape shape;
+  bool defined = true;             ///< the schedule has an order of its own
+  bool exact = false;              ///< what the compiler would allocate
+  std::vector<ChunkLayers> chunks; ///< by virtual stage
+  /// Only reckon: of the chunks that a rank runs, the widest.
+  std::vector<LaneBytes> lanes; ///< by pipeline rank
+
+  int64_t stageOf(int64_t rank, int64_t chunk) const {
+    return stageOfChunk(shape.kind, shape.p, shape.v, rank, chunk);
+  }
+  RankParts parts(int64_t rank) const;
+};
+
+/// Bytes of one chunk's stash of one micro-batch: everything kept from the
+/// forward to the backward.
+uint64_t stashBytes(const ChoiceFrame &frame, const ChunkLayers &chunk);
+
+/// The most that the stashes of a rank hold at once.
+struct PeakStash {
+  uint64_t bytes = 0;
+  int64_t count = 0; ///< most stashes at once, chunks counted apart
+};
+PeakStash peakStash(const ChoiceFrame &frame, int64_t rank);
 
 /// Sums by category.
 class SumSink {
@@ -59,35 +74,28 @@ public:
   template <typename Formula>
   void add(MemoryCategory category, uint64_t bytes, MemoryBasis, const char *,
            Formula &&) {
-    switch (category) {
-    case MemoryCategory::Parameters:
-      memory.parameters += bytes;
-      break;
-    case MemoryCategory::Gradients:
-      memory.gradients += bytes;
-      break;
-    case MemoryCategory::Optimizer:
-      memory.optimizer += bytes;
-      break;
-    case MemoryCategory::Activations:
-      memory.activations += bytes;
-      break;
-    case MemoryCategory::Logits:
-      memory.logits += bytes;
-      break;
-    case MemoryCategory::Communication:
-      memory.communication += bytes;
-      break;
-    case MemoryCategory::Workspace:
-      memory.workspace += bytes;
-      break;
-    case MemoryCategory::Reserve:
-      memory.reserve += bytes;
-      break;
-    }
+    sums_[static_cast<size_t>(category)] += bytes;
+  }
+  StageMemory memory() const {
+    return {.parameters = sums_[0],
+            .gradients = sums_[1],
+            .optimizer = sums_[2],
+            .activations = sums_[3],
+            .logits = sums_[4],
+            .communication = sums_[5],
+            .workspace = sums_[6],
+            .reserve = sums_[7]};
+  }
+  /// All but the reserve.
+  uint64_t arena() const {
+    uint64_t sum = 0;
+    for (size_t category = 0; category < 7; ++category)
+      sum += sums_[category];
+    return sum;
   }
 
-  StageMemory memory;
+private:
+  uint64_t sums_[8] = {};
 };
 
 /// Keeps the lines.
@@ -103,10 +111,9 @@ public:
   std::vector<MemoryItem> items;
 };
 
-/// Every line of the rank by closed forms.
+/// Every line of the rank by closed forms. For SumSink and ItemSink.
 template <typename Sink>
-void accountRank(const Job &job, ChoiceFrame &frame, const Choice &choice,
-                 int64_t ppRank, Sink &sink);
+void accountRank(const ChoiceFrame &frame, int64_t rank, Sink &sink);
 
 } // namespace reckon::model
 

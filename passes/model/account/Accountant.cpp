@@ -6,6 +6,7 @@
 #include "passes/model/account/Accountant.h"
 
 #include "passes/model/account/Account.h"
+#include "passes/model/account/KeyCache.h"
 
 #include <algorithm>
 #include <numeric>
@@ -55,7 +56,7 @@ uint64_t MemoryTimeline::peak() const {
   return most;
 }
 
-static ModelDims dimsOf(const ModelShape &m) {
+static ModelDims dimsOf(const ModelShape &m, int64_t cp) {
   return {.vocab = m.vocab,
           .hidden = m.hidden,
           .ffn = m.ffn,
@@ -63,62 +64,214 @@ static ModelDims dimsOf(const ModelShape &m) {
           .heads = m.heads,
           .kvHeads = m.kvHeads,
           .headDim = m.headDim,
-          .sequence = m.sequence};
+          .sequence = m.sequence / cp};
+}
+
+/// Whether every split comes out even, as LayerMirror needs.
+static bool divides(const ModelShape &m, const model::Choice &choice) {
+  return m.heads % choice.tp == 0 && m.kvHeads % choice.tp == 0 &&
+         m.ffn % choice.tp == 0 && m.vocab % choice.tp == 0 &&
+         m.sequence % (choice.tp * choice.cp) == 0;
 }
 
 struct Accountant::Impl {
   Impl(const Job &job, MemoryProfile memoryProfile)
-      : job(job), profile(std::move(memoryProfile)),
-        stages(dimsOf(job.model), job.reserveBytes),
+      : job(job), profile(std::move(memoryProfile)), again(profile),
         lowered(job.representation == Representation::Reckon &&
-                whyNotCompilable(job.model).empty()) {}
-
-  /// What the layout, the recompute mode per stage and the like do not touch.
-  static Choice frameKey(const model::Choice &choice) {
-    Choice key = choice;
-    key.layout.clear();
-    key.recomputeLayers.clear();
-    return key;
+                whyNotCompilable(job.model).empty()),
+        mirrored(!job.model.isMoe() && !job.model.isMla() && job.model.gated) {
+    again.gatheredNorms = 0;
   }
 
-  ChoiceFrame &frame(const model::Choice &choice) {
+  /// As whyNotCompilable(), which builds a sentence.
+  bool exact(const model::Choice &c) const {
+    return lowered && c.v == 1 && c.cp == 1 && c.ep == 1 && c.etp == 1 &&
+           c.zero <= 1 && whyNotCompilable(c).empty() && divides(job.model, c);
+  }
+
+  /// The choice's account but for what differs from rank to rank. Valid until
+  /// the next call.
+  const ChoiceFrame &frame(const model::Choice &choice) {
+    Frame &f = frame_;
+    bool same = f.made && f.choice == choice;
+    if (same)
+      return *f.made;
+    f.choice = choice;
+    f.made.reset();
+    build(profile);
     // A framework that can gather again in the backward does when it must.
-    bool mayGatherAgain = profile.gatheredNorms > 0 && choice.sequenceParallel;
-    Choice key = mayGatherAgain ? choice : frameKey(choice);
-    if (last && lastKey == key)
-      return *last;
-    last.emplace(job, profile, choice);
-    lastKey = std::move(key);
-    if (mayGatherAgain && peakOf(choice) > capacity()) {
-      MemoryProfile again = profile;
-      again.gatheredNorms = 0;
-      last.emplace(job, again, choice);
+    if (profile.gatheredNorms > 0 && choice.sequenceParallel &&
+        peak(*f.made).arena > capacity()) {
+      f.made.reset();
+      build(again);
     }
-    return *last;
+    return *f.made;
+  }
+
+  static PeakMemory peak(const ChoiceFrame &frame) {
+    // Of ranks with equal layers the first holds most micro-batches in flight,
+    // but for schedules that fill all ranks alike or the last ones most.
+    const ScheduleShape &shape = frame.shape;
+    bool falls = shape.kind == ScheduleKind::OneFOneB ||
+                 shape.kind == ScheduleKind::Interleaved ||
+                 shape.kind == ScheduleKind::GPipe ||
+                 shape.kind == ScheduleKind::Bfs;
+    PeakMemory peak;
+    for (int64_t rank = 0; rank < shape.p; ++rank) {
+      // Rank 0 and the last one send fewer messages, so compare others only.
+      if (falls && rank >= 2 && rank + 1 < shape.p &&
+          sameLayers(frame, rank - 1, rank))
+        continue;
+      SumSink sink;
+      accountRank(frame, rank, sink);
+      if (sink.arena() > peak.arena)
+        peak = {sink.arena(), rank};
+    }
+    return peak;
+  }
+
+  static bool sameLayers(const ChoiceFrame &frame, int64_t a, int64_t b) {
+    for (int64_t i = 0; i < frame.shape.v; ++i)
+      if (frame.chunks[frame.stageOf(a, i)] !=
+          frame.chunks[frame.stageOf(b, i)])
+        return false;
+    return true;
   }
 
   uint64_t capacity() const {
-    double bytes = job.device.memGb * 1073741824.0;
+    int64_t bytes = job.device.memoryBytes();
     return bytes > 0 ? static_cast<uint64_t>(bytes) - job.reserveBytes
                      : UINT64_MAX;
   }
 
-  uint64_t peakOf(const model::Choice &choice) {
-    uint64_t most = 0;
-    for (int64_t rank = 0; rank < choice.pp; ++rank) {
-      SumSink sink;
-      accountRank(job, *last, choice, rank, sink);
-      most = std::max(most, sink.memory.arena());
-    }
-    return most;
+  StageModel &stages(int64_t cp) {
+    return stages_.get({cp}, [&] {
+      return StageModel(dimsOf(job.model, cp), job.reserveBytes);
+    });
   }
 
   Job job;
   MemoryProfile profile;
-  StageModel stages;
-  bool lowered; ///< the compiler can lower the model
-  std::optional<ChoiceFrame> last;
-  Choice lastKey;
+  MemoryProfile again; ///< gathers twice
+  bool lowered;        ///< the compiler can lower the model
+  bool mirrored;       ///< its fragments are those of LayerMirror
+
+  StateTable &states(const model::Choice &c) {
+    const TensorTable &tensors = tensors_.get({c.tp, c.ep, c.etp}, [&] {
+      return TensorTable(job.model, c,
+                         job.representation == Representation::Megatron,
+                         static_cast<int64_t>(profile.vocabularyMultiple));
+    });
+    return states_.get({c.tp, c.ep, c.etp, denseShardsOf(c), c.edp(), c.zero,
+                        c.pp > 1, isUnitRelease(profile, job, c),
+                        static_cast<int64_t>(c.precision)},
+                       [&] { return StateTable(job, profile, tensors, c); });
+  }
+
+private:
+  void build(const MemoryProfile &p) {
+    const model::Choice &c = frame_.choice;
+    int64_t precision = static_cast<int64_t>(c.precision);
+    int64_t method = static_cast<int64_t>(c.contextMethod);
+    StateTable &states = this->states(c);
+    const ActivationBytes &activations = activations_.get(
+        {c.tp, c.sequenceParallel, c.cp, method, c.ep, c.etp, c.microBatch,
+         precision, &p == &again},
+        [&] {
+          return activationBytes(job, p, c, states.tensors().vocabularyRows);
+        });
+    frame_.made.emplace(ChoiceFrame{.job = job,
+                                    .choice = c,
+                                    .profile = p,
+                                    .activations = activations,
+                                    .states = states,
+                                    .shape = shapeOf(c)});
+    ChoiceFrame &made = *frame_.made;
+    // Older specs say `1f1b` with several chunks a rank.
+    if (made.shape.kind == ScheduleKind::OneFOneB && made.shape.v > 1)
+      made.shape.kind = ScheduleKind::Interleaved;
+    bool simple =
+        made.shape.v == 1 && (made.shape.kind == ScheduleKind::OneFOneB ||
+                              made.shape.kind == ScheduleKind::GPipe);
+    made.defined = simple || whyNotSchedule(made.shape).empty();
+    made.chunks = chunksOf(job.model, c);
+    made.exact = exact(c);
+    if (job.representation == Representation::Reckon) {
+      made.lanes.resize(c.pp);
+      for (int64_t stage = 0; stage < c.stages(); ++stage) {
+        LaneBytes lane = laneOf(made, made.chunks[stage]);
+        LaneBytes &widest =
+            made.lanes[rankOfStage(made.shape.kind, c.pp, c.v, stage)];
+        widest.lane = std::max(widest.lane, lane.lane);
+        widest.logits = std::max(widest.logits, lane.logits);
+      }
+    }
+  }
+
+  /// Workspace of a chunk's fragments.
+  LaneBytes laneOf(const ChoiceFrame &made, const ChunkLayers &chunk) {
+    const model::Choice &c = made.choice;
+    const ActivationBytes &a = made.activations;
+    bool some = chunk.recomputed > 0;
+    bool all = chunk.recomputed == chunk.layers();
+    if (!mirrored || !divides(job.model, c)) {
+      uint64_t widest = std::max(chunk.dense ? a.dense.whole() : 0,
+                                 chunk.moe ? a.moe.whole() : 0);
+      uint64_t lane = std::max(some ? 2 * widest : 0, a.temporaries);
+      uint64_t logits = chunk.last ? a.logits : 0;
+      return {lane + logits, logits};
+    }
+    // What can be compiled is exact; for the rest a few layers stand for all,
+    // whose buffers take turns in the same places.
+    int64_t layers = chunk.layers();
+    if (!made.exact)
+      layers = std::min(layers, kLayersThatMatter);
+    StageShape shape{.layers = layers,
+                     .first = chunk.first,
+                     .last = chunk.last,
+                     .tp = c.tp,
+                     .sequenceParallel = c.sequenceParallel,
+                     .microBatch = c.microBatch,
+                     .precision = c.precision == Precision::Fp32
+                                      ? Precision::Fp32
+                                      : Precision::Bf16,
+                     .recompute = Recompute::None};
+    return lanes_.get(
+        {shape.layers, shape.first, shape.last, c.tp, c.sequenceParallel, c.cp,
+         c.microBatch, shape.precision == Precision::Fp32,
+         (some ? 1 : 0) + (all ? 2 : 0) +
+             (c.recompute == Recompute::Selective ? 4 : 0)},
+        [&] {
+          LaneBytes lane;
+          StageModel &model = stages(c.cp);
+          for (Recompute mode : {Recompute::None, Recompute::Full}) {
+            if (mode == Recompute::None ? all && some : !some)
+              continue;
+            shape.recompute = mode;
+            const FragmentMemory &fragment = model.fragments(shape);
+            lane.lane = std::max(lane.lane, alignUp(fragment.laneBytes()));
+            lane.logits = std::max(lane.logits, fragment.logitsBytes);
+          }
+          // One layer's norm outputs and product, computed again.
+          if (c.recompute == Recompute::Selective)
+            lane.lane += a.dense.whole() - a.dense.selective;
+          lane.logits = std::min(lane.logits, lane.lane);
+          return lane;
+        });
+  }
+
+  static constexpr int64_t kLayersThatMatter = 4;
+
+  struct Frame {
+    model::Choice choice;
+    std::optional<ChoiceFrame> made;
+  };
+  Frame frame_;
+  KeyCache<3, TensorTable> tensors_;
+  KeyCache<9, StateTable> states_;
+  KeyCache<9, ActivationBytes> activations_;
+  KeyCache<9, LaneBytes> lanes_;
+  KeyCache<1, StageModel> stages_;
 };
 
 Accountant::Accountant(const Job &job)
@@ -134,73 +287,34 @@ Accountant &Accountant::operator=(Accountant &&) noexcept = default;
 const Job &Accountant::job() const { return impl_->job; }
 const MemoryProfile &Accountant::profile() const { return impl_->profile; }
 
-/// Whether every split comes out even, as StageModel needs.
-static bool divides(const ModelShape &m, const model::Choice &choice) {
-  return m.heads % choice.tp == 0 && m.kvHeads % choice.tp == 0 &&
-         m.ffn % choice.tp == 0 && m.vocab % choice.tp == 0 &&
-         m.sequence % choice.tp == 0;
-}
-
 bool Accountant::exact(const model::Choice &choice) const {
-  return impl_->lowered && whyNotCompilable(choice).empty() &&
-         divides(impl_->job.model, choice);
+  return impl_->exact(choice);
 }
 
 StageMemory Accountant::memory(const model::Choice &choice, int64_t ppRank) {
-  if (exact(choice))
-    return impl_->stages.memory(choice, ppRank);
   SumSink sink;
-  accountRank(impl_->job, impl_->frame(choice), choice, ppRank, sink);
-  return sink.memory;
+  accountRank(impl_->frame(choice), ppRank, sink);
+  return sink.memory();
 }
 
 std::vector<MemoryItem> Accountant::items(const model::Choice &choice,
                                           int64_t ppRank) {
-  if (exact(choice)) {
-    StageMemory memory = impl_->stages.memory(choice, ppRank);
-    std::string source = "sizes of the compiled plan's buffers";
-    std::vector<MemoryItem> items;
-    auto add = [&](MemoryCategory category, const char *name, uint64_t bytes,
-                   MemoryBasis basis = MemoryBasis::Exact) {
-      if (bytes)
-        items.push_back({category, name, bytes, basis, source});
-    };
-    add(MemoryCategory::Parameters, "weights", memory.parameters);
-    add(MemoryCategory::Gradients, "gradients", memory.gradients);
-    add(MemoryCategory::Optimizer, "optimizer states", memory.optimizer);
-    add(MemoryCategory::Activations, "stashes and inputs", memory.activations);
-    add(MemoryCategory::Logits, "logits", memory.logits);
-    add(MemoryCategory::Communication, "pipeline messages",
-        memory.communication);
-    add(MemoryCategory::Workspace, "values in a fragment", memory.workspace);
-    source = "cluster.memory_reserve_gib";
-    add(MemoryCategory::Reserve, "driver and libraries", memory.reserve,
-        MemoryBasis::Reserve);
-    return items;
-  }
   ItemSink sink;
-  accountRank(impl_->job, impl_->frame(choice), choice, ppRank, sink);
+  accountRank(impl_->frame(choice), ppRank, sink);
   return std::move(sink.items);
 }
 
 PeakMemory Accountant::peak(const model::Choice &choice) {
-  PeakMemory peak;
-  for (int64_t rank = 0; rank < choice.pp; ++rank) {
-    uint64_t arena = memory(choice, rank).arena();
-    if (arena > peak.arena)
-      peak = {arena, rank};
-  }
-  return peak;
+  return Impl::peak(impl_->frame(choice));
 }
 
 uint64_t Accountant::lowerBound(const model::Choice &choice) {
   // The fullest rank has at least its share of the layers' states.
-  ChoiceFrame &frame = impl_->frame(choice);
   const ModelShape &m = impl_->job.model;
   int64_t dense = m.isMoe() ? std::min(m.firstDense, m.layers) : m.layers;
   RankParts parts{.denseLayers = dense / choice.pp,
                   .moeLayers = (m.layers - dense) / choice.pp};
-  const StateBytes &states = frame.states.rank(parts);
+  const StateBytes &states = impl_->states(choice).rank(parts);
   return states.parameters + states.gradients + states.optimizer;
 }
 

@@ -30,34 +30,51 @@ public:
   LayerActivations layer(bool moe) const {
     LayerActivations a;
     double t = c_.tp, h = m_.hidden;
-    // Norms with a bias belong to the generation that has dropout.
+    // Norms with a bias belong to the generation that has dropout and scores
+    // in memory.
     double dropout = m_.linearBias && !exact_ ? p_.dropout : 0;
-    a.norms = bytes(part_ * h * (p_.norms * width_ + dropout));
+    double scores = m_.linearBias ? p_.scores : 0;
+    a.input = bytes(2 * width_ * part_ * h);
+    if (exact_)
+      a.norms = 4 * a.input;
+    else
+      a.norms = bytes(part_ * h * (p_.norms * width_ + dropout));
     if (c_.sequenceParallel)
       a.norms += bytes(tokens_ * h * p_.gatheredNorms * width_);
     a.attention = attention();
-    a.scores = bytes(p_.scores * tokens_ * m_.sequence * m_.heads / t);
+    a.scores = bytes(scores * tokens_ * m_.sequence * m_.heads / t);
+
     double perInner = (m_.gated ? p_.gatedMlp : p_.plainMlp) * width_;
-    if (!moe) {
-      a.mlp = bytes(perInner * tokens_ * m_.ffn / t);
-    } else {
-      a.mlp = bytes(perInner * tokens_ * m_.sharedExperts * m_.expertFfn / t);
-      a.routed = bytes(routedRows() *
-                       (perInner * m_.expertFfn / c_.etp + 4 * width_ * h)) +
+    double inner = moe ? m_.sharedExperts * m_.expertFfn : m_.ffn;
+    uint64_t product = bytes(2 * width_ * tokens_ * inner / t);
+    a.mlp = exact_ ? (m_.gated ? 3 : 2) * product
+                   : bytes(perInner * tokens_ * inner / t);
+    uint64_t context = bytes(2 * width_ * tokens_ * m_.contextWidth() / t);
+    a.matmulInputs = 2 * a.input + context + product;
+    a.matmulGradients =
+        2 * a.input + (m_.gated ? 2 : 1) * product +
+        bytes(2 * width_ * tokens_ *
+              (m_.qWidth() + m_.kvWidth() + m_.valueWidth()) / t);
+    if (moe) {
+      double rows = routedRows();
+      double expertInner = rows * m_.expertFfn / c_.etp;
+      a.routed = bytes(perInner * expertInner) + bytes(4 * width_ * rows * h) +
                  bytes(4.0 * part_ * m_.experts);
+      a.matmulInputs += bytes(2 * width_ * (rows * h + expertInner));
+      a.matmulGradients +=
+          bytes(2 * width_ * (rows * h + (m_.gated ? 2 : 1) * expertInner));
     }
-    a.input = bytes(2 * width_ * part_ * h);
+    if (c_.precision == Precision::Fp8)
+      saveInputsInFp8(a);
+
     uint64_t whole = a.whole();
     if (p_.selectiveKeep > 0)
       a.selective = bytes(p_.selectiveKeep * static_cast<double>(whole));
-    else if (p_.scores > 0)
-      a.selective = whole - a.scores;
-    else if (exact_ && !moe)
+    else if (exact_)
       // Norm outputs and the product of the MLP are cheap to compute again.
-      a.selective = whole - bytes(4 * width_ * part_ * h) -
-                    bytes(2 * width_ * tokens_ * m_.ffn / t);
+      a.selective = whole - 2 * a.input - product;
     else
-      a.selective = whole;
+      a.selective = whole - a.scores;
     return a;
   }
 
@@ -77,6 +94,17 @@ public:
   }
 
 private:
+  void saveInputsInFp8(LayerActivations &a) const {
+    double less = (2 - p_.fp8Inputs) / 2;
+    auto shrink = [&](uint64_t &part, uint64_t inputs) {
+      part -= std::min(part, bytes(less * static_cast<double>(inputs)));
+    };
+    uint64_t norms = 2 * a.input;
+    shrink(a.norms, norms);
+    shrink(a.mlp, a.matmulInputs - norms);
+    a.matmulInputs -= bytes(less * static_cast<double>(a.matmulInputs));
+  }
+
   uint64_t attention() const {
     double t = c_.tp;
     uint64_t sum = 0;
@@ -117,8 +145,10 @@ ActivationBytes model::activationBytes(const Job &job,
   a.dense = layers.layer(false);
   if (m.isMoe())
     a.moe = layers.layer(true);
-  a.embedding = layers.bytes(8 * tokens);
-  if (m.linearBias && profile.dropout > 0)
+  bool ours = job.representation == Representation::Reckon;
+  a.tokens = layers.bytes((ours ? 4 : 8) * tokens);
+  a.embedding = a.tokens;
+  if (m.linearBias && !ours && profile.dropout > 0)
     a.embedding += layers.bytes(part * h);
   a.head = layers.bytes(4 * width * part * h);
   a.logits =
@@ -129,9 +159,22 @@ ActivationBytes model::activationBytes(const Job &job,
   a.gathered = layers.bytes(2 * width * tokens * h);
   if (m.isMoe())
     a.dispatch = layers.bytes(2 * width * layers.routedRows() * h);
-  if (choice.cp > 1)
-    a.keyValue =
+  if (choice.cp > 1) {
+    uint64_t block =
         layers.bytes(2 * width * tokens * (m.kvWidth() + m.valueWidth()) / t);
+    uint64_t queries =
+        layers.bytes(2 * width * tokens * (m.qWidth() + m.contextWidth()) / t);
+    switch (choice.contextMethod) {
+    case ContextMethod::AllGather: // keys and values of all ranks
+      a.context = static_cast<uint64_t>(choice.cp) * block;
+      break;
+    case ContextMethod::AllToAll: // heads in place of tokens
+      a.context = block + queries;
+      break;
+    default: // the block at work and the next one
+      a.context = 2 * block;
+    }
+  }
   double inner = m.isMoe() ? std::max<double>(m.firstDense ? m.ffn : 0,
                                               m.sharedExperts * m.expertFfn)
                            : m.ffn;

@@ -36,6 +36,9 @@ struct LayerActivations {
   uint64_t routed = 0;    ///< routed experts: inner values, copies of rows
   uint64_t input = 0;     ///< the layer's input: kept by full recompute
   uint64_t selective = 0; ///< all that selective recompute keeps
+  /// Part of whole() that the gradients of the weights read, and the gradients
+  /// of the matmuls' outputs, which a schedule that splits the backward keeps.
+  uint64_t matmulInputs = 0, matmulGradients = 0;
 
   uint64_t whole() const { return norms + attention + scores + mlp + routed; }
   uint64_t kept(Recompute mode) const {
@@ -48,6 +51,7 @@ struct LayerActivations {
 /// What one choice needs per layer and stage, whatever its layout.
 struct ActivationBytes {
   LayerActivations dense, moe;
+  uint64_t tokens = 0;      ///< token numbers of a micro-batch
   uint64_t embedding = 0;   ///< of a micro-batch in flight on the first stage
                             ///< beside its layers: tokens, dropout mask
   uint64_t head = 0;        ///< final norm's input and output, one micro-batch
@@ -55,7 +59,7 @@ struct ActivationBytes {
   uint64_t hidden = 0;      ///< an activation between layers, * u 2
   uint64_t gathered = 0;    ///< the same with all tokens
   uint64_t dispatch = 0;    ///< rows sent to experts, once
-  uint64_t keyValue = 0;    ///< block of keys and values of context parallelism
+  uint64_t context = 0;     ///< buffers of context parallelism
   uint64_t temporaries = 0; ///< gradients of one layer's widest values
 };
 

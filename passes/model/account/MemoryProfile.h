@@ -61,8 +61,12 @@ struct MemoryProfile {
                          ///< recomputed: its values and their gradients
   double pipelineBuffers = 0; ///< of a micro-batch in flight beside its stash
   double logits = 0;          ///< per logit
-  double wholeLogits = 0;     ///< the same, not divided by tensor parallelism
-  double moeImbalance = 0;    ///< rows of the fullest rank over the mean
+  /// Only fp8: of an element of a matmul's saved input, and of the copies of
+  /// an element of the layers' weights.
+  double fp8Inputs = 0;
+  double fp8Weights = 0;
+  double wholeLogits = 0;  ///< the same, not divided by tensor parallelism
+  double moeImbalance = 0; ///< rows of the fullest rank over the mean
   // Buffers and the allocator.
   double gatheredCopies = 0; ///< whole activations that sequence parallelism
                              ///< gathers and that live at once

@@ -24,118 +24,132 @@ static uint64_t bytesOf(double perElement, int64_t elements) {
       std::llround(perElement * static_cast<double>(elements)));
 }
 
-static void append(std::vector<RankTensor> &to,
-                   const std::vector<RankTensor> &from, int64_t times = 1) {
-  for (; times > 0; --times)
-    to.insert(to.end(), from.begin(), from.end());
-}
-
 StateTable::StateTable(const Job &job, const MemoryProfile &profile,
-                       const model::Choice &choice)
+                       const TensorTable &tensors, const model::Choice &choice)
     : model_(job.model), profile_(profile), representation_(job.representation),
       precision_(choice.precision),
-      unitRelease_(profile.unitGradient > 0 &&
-                   job.model.layers % choice.stages() != 0 &&
-                   (job.model.layers + 2) % choice.stages() == 0),
+      unitRelease_(isUnitRelease(profile, job, choice)),
       reduceBf16_(job.gradReduce == GradReduceDtype::Bf16), zero_(choice.zero),
       pp_(choice.pp), shards_(denseShardsOf(choice)),
-      expertShards_(std::max<int64_t>(1, choice.edp())),
-      tensors_(job.model, choice,
-               /*fused=*/job.representation == Representation::Megatron,
-               static_cast<int64_t>(profile.vocabularyMultiple)) {}
+      expertShards_(std::max<int64_t>(1, choice.edp())), tensors_(tensors) {}
 
 const StateBytes &StateTable::rank(const RankParts &parts) {
-  auto found = known_.find(parts);
-  if (found == known_.end())
-    found = known_.emplace(parts, compute(parts)).first;
-  return found->second;
+  // A choice has few kinds of ranks.
+  for (const auto &[known, bytes] : known_)
+    if (known == parts)
+      return bytes;
+  return known_.emplace_back(parts, compute(parts)).second;
 }
 
-std::vector<RankTensor> StateTable::tensorsOf(const RankParts &parts) const {
-  std::vector<RankTensor> tensors;
+std::vector<StateTable::Run> StateTable::runsOf(const RankParts &parts) const {
+  std::vector<Run> runs;
+  auto add = [&](const std::vector<RankTensor> &tensors, int64_t times = 1) {
+    if (times > 0)
+      runs.push_back({&tensors, times});
+  };
   if (parts.first)
-    append(tensors, tensors_.embedding);
-  append(tensors, tensors_.denseLayer, parts.denseLayers);
-  append(tensors, tensors_.moeLayer, parts.moeLayers);
+    add(tensors_.embedding);
+  add(tensors_.denseLayer, parts.denseLayers);
+  add(tensors_.moeLayer, parts.moeLayers);
   if (parts.last) {
-    append(tensors, tensors_.finalNorm);
+    add(tensors_.finalNorm);
     // A tied head needs its own copy where the embedding is not.
     if (!model_.tied || !parts.first)
-      append(tensors, tensors_.head);
-    append(tensors, tensors_.mtp, model_.mtpLayers);
+      add(tensors_.head);
+    add(tensors_.mtp, model_.mtpLayers);
     // So does the embedding that multi-token prediction shares.
     if (model_.mtpLayers && !parts.first && !model_.tied)
-      append(tensors, tensors_.embedding);
+      add(tensors_.embedding);
   }
-  return tensors;
+  return runs;
 }
 
-StateTable::Padded StateTable::pad(const std::vector<RankTensor> &tensors,
+StateTable::Padded StateTable::padBuckets(const std::vector<Run> &runs,
+                                          bool expert) const {
+  int64_t d = expert ? expertShards_ : shards_;
+  int64_t multiple = std::lcm(d, int64_t{128});
+  int64_t bucket = std::max<int64_t>(40000000, 1000000 * d);
+  int64_t start = 0, end = 0;
+  // Buckets are filled from the model's end, whose gradients come first.
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run)
+    for (int64_t time = 0; time < run->times; ++time)
+      for (auto tensor = run->tensors->rbegin(); tensor != run->tensors->rend();
+           ++tensor) {
+        if (tensor->expert != expert)
+          continue;
+        end = roundUp(end, 64) + tensor->elements();
+        if (end - start >= bucket)
+          start = end = roundUp(end, multiple);
+      }
+  end = roundUp(end, multiple);
+  return {end, end / d};
+}
+
+StateTable::Padded StateTable::pad(const std::vector<Run> &runs,
                                    bool expert) const {
+  if (representation_ == Representation::Megatron && zero_ >= 1)
+    return padBuckets(runs, expert);
   int64_t d = expert ? expertShards_ : shards_;
   Padded sizes;
-  int64_t start = 0;
-  auto add = [&](const RankTensor &tensor) {
-    int64_t elements = tensor.elements();
-    if (representation_ == Representation::Megatron && zero_ >= 1) {
-      int64_t bucket = std::max<int64_t>(40000000, 1000000 * d);
-      sizes.padded = roundUp(sizes.padded, 64) + elements;
-      if (sizes.padded - start >= bucket)
-        start = sizes.padded = roundUp(sizes.padded, std::lcm(d, int64_t{128}));
-      return;
+  for (const Run &run : runs)
+    for (const RankTensor &tensor : *run.tensors) {
+      if (tensor.expert != expert)
+        continue;
+      int64_t elements = tensor.elements();
+      if (zero_ >= 3 && representation_ == Representation::DeepSpeed)
+        elements = elements < 100000 ? elements * d : roundUp(elements, d);
+      else if (zero_ >= 3)
+        elements = roundUp(tensor.rows, d) * tensor.columns;
+      sizes.padded += run.times * elements;
     }
-    if (zero_ >= 3 && representation_ == Representation::DeepSpeed) {
-      sizes.padded += elements < 100000 ? elements * d : roundUp(elements, d);
-      return;
-    }
-    if (zero_ >= 3) {
-      sizes.padded += roundUp(tensor.rows, d) * tensor.columns;
-      return;
-    }
-    sizes.padded += elements;
-  };
-  // Buckets are filled from the model's end, whose gradients come first.
-  for (auto tensor = tensors.rbegin(); tensor != tensors.rend(); ++tensor)
-    if (tensor->expert == expert)
-      add(*tensor);
-  if (representation_ == Representation::Megatron && zero_ >= 1)
-    sizes.padded = roundUp(sizes.padded, std::lcm(d, int64_t{128}));
   sizes.shard = (sizes.padded + d - 1) / d;
   return sizes;
 }
 
-void StateTable::reckon(const std::vector<RankTensor> &tensors,
-                        StateBytes &bytes) const {
+int64_t StateTable::layerElements(const RankParts &parts, bool expert) const {
+  return parts.denseLayers * elementsOf(tensors_.denseLayer, expert) +
+         parts.moeLayers * elementsOf(tensors_.moeLayer, expert);
+}
+
+void StateTable::reckon(const std::vector<Run> &runs, StateBytes &bytes) const {
   bool full = precision_ == Precision::Fp32;
   uint64_t width = full ? 4 : 2;
-  for (const RankTensor &tensor : tensors) {
-    int64_t n = tensor.elements();
-    int64_t d = tensor.expert ? expertShards_ : shards_;
-    bool sharded = zero_ >= 1 && d > 1;
-    int64_t shard = sharded ? shardElements(n, d) : n;
-    int64_t padded = sharded ? shard * d : n;
-    bytes.parameters += alignUp(width * (zero_ >= 3 ? shard : padded));
-    bytes.gradients += alignUp(4 * (zero_ >= 2 ? shard : padded));
-    bytes.optimizer += (full ? 0 : alignUp(4 * shard)) + 2 * alignUp(4 * shard);
-    bytes.paddingElements += padded - n;
-  }
-  if (zero_ >= 3) {
-    // The layer at work and the next one, gathered.
-    int64_t layer = 0;
-    for (const auto *part : {&tensors_.denseLayer, &tensors_.moeLayer})
-      layer =
-          std::max(layer, elementsOf(*part, false) + elementsOf(*part, true));
-    bytes.unitBytes = 2 * width * layer + 4 * layer;
-  }
+  for (const Run &run : runs)
+    for (const RankTensor &tensor : *run.tensors) {
+      int64_t n = tensor.elements();
+      int64_t d = tensor.expert ? expertShards_ : shards_;
+      bool sharded = zero_ >= 1 && d > 1;
+      int64_t shard = sharded ? shardElements(n, d) : n;
+      int64_t padded = sharded ? shard * d : n;
+      uint64_t times = run.times, moment = alignUp(4 * shard);
+      bytes.parameters +=
+          times * alignUp(width * (zero_ >= 3 ? shard : padded));
+      bytes.gradients += times * alignUp(4 * (zero_ >= 2 ? shard : padded));
+      bytes.optimizer += times * ((full ? 0 : moment) + 2 * moment);
+      bytes.paddingElements += run.times * (padded - n);
+    }
+  // Whole gradients of the layer at work, and from stage 3 on whole weights of
+  // it and of the next one.
+  int64_t layer = 0;
+  for (const auto *part : {&tensors_.denseLayer, &tensors_.moeLayer})
+    layer = std::max(layer, elementsOf(*part, false) + elementsOf(*part, true));
+  if (zero_ >= 2 && shards_ > 1)
+    bytes.unitBytes = 4 * layer + (zero_ >= 3 ? 2 * width * layer : 0);
 }
 
 StateBytes StateTable::compute(const RankParts &parts) const {
-  std::vector<RankTensor> tensors = tensorsOf(parts);
+  std::vector<Run> runs = runsOf(parts);
+  auto whole = [&](bool expert) {
+    int64_t sum = 0;
+    for (const Run &run : runs)
+      sum += run.times * elementsOf(*run.tensors, expert);
+    return sum;
+  };
   StateBytes bytes;
-  bytes.expertElements = elementsOf(tensors, true);
-  bytes.elements = bytes.expertElements + elementsOf(tensors, false);
+  bytes.expertElements = whole(true);
+  bytes.elements = bytes.expertElements + whole(false);
   if (representation_ == Representation::Reckon) {
-    reckon(tensors, bytes);
+    reckon(runs, bytes);
     return bytes;
   }
 
@@ -143,18 +157,18 @@ StateBytes StateTable::compute(const RankParts &parts) const {
   bool full = precision_ == Precision::Fp32;
   double weight = full ? 4 : p.weight;
   double gradient = full ? 4 : reduceBf16_ ? 2 : p.gradient;
-  double gradientShard = full ? 0 : reduceBf16_ ? 4 : p.gradientShard;
+  double gradientShard = full || reduceBf16_ ? 0 : p.gradientShard;
   double optimizer = full ? 8 : p.optimizer;
   if (unitRelease_) {
     gradient = p.unitGradient;
     gradientShard = p.unitGradientShard;
   }
   for (bool expert : {false, true}) {
-    int64_t whole = elementsOf(tensors, expert);
-    if (!whole)
+    int64_t elements = whole(expert);
+    if (!elements)
       continue;
-    Padded sizes = pad(tensors, expert);
-    bytes.paddingElements += sizes.padded - whole;
+    Padded sizes = pad(runs, expert);
+    bytes.paddingElements += sizes.padded - elements;
     if (zero_ >= 3) {
       bytes.parameters += bytesOf(full ? 4 : p.shardedWeight, sizes.shard);
       bytes.gradients += bytesOf(full ? 4 : p.shardedGradient, sizes.shard);
@@ -162,6 +176,8 @@ StateBytes StateTable::compute(const RankParts &parts) const {
       continue;
     }
     int64_t shard = zero_ >= 1 ? sizes.shard : sizes.padded;
+    if (precision_ == Precision::Fp8)
+      bytes.parameters += bytesOf(p.fp8Weights, layerElements(parts, expert));
     bytes.parameters += bytesOf(weight, sizes.padded);
     bytes.gradients += bytesOf(gradient, zero_ >= 2 ? shard : sizes.padded) +
                        bytesOf(gradientShard, shard);

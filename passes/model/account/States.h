@@ -10,8 +10,8 @@
 #include "passes/model/account/MemoryProfile.h"
 #include "passes/model/account/Tensors.h"
 
-#include <map>
-#include <tuple>
+#include <deque>
+#include <utility>
 
 namespace reckon::model {
 
@@ -37,8 +37,9 @@ struct StateBytes {
 /// - torchtitan: FSDP2 pads the rows of every parameter to d.
 class StateTable {
 public:
+  /// Keeps references to all but the choice.
   StateTable(const Job &job, const MemoryProfile &profile,
-             const Choice &choice);
+             const TensorTable &tensors, const Choice &choice);
 
   const TensorTable &tensors() const { return tensors_; }
   int64_t denseShards() const { return shards_; }
@@ -51,10 +52,19 @@ private:
     int64_t padded = 0; ///< elements of the whole buffer
     int64_t shard = 0;  ///< of the own part
   };
+  /// Parameters of a rank in the order of registration: a part of the model
+  /// and how often it comes.
+  struct Run {
+    const std::vector<RankTensor> *tensors;
+    int64_t times;
+  };
   StateBytes compute(const RankParts &parts) const;
-  Padded pad(const std::vector<RankTensor> &tensors, bool expert) const;
-  std::vector<RankTensor> tensorsOf(const RankParts &parts) const;
-  void reckon(const std::vector<RankTensor> &tensors, StateBytes &bytes) const;
+  Padded pad(const std::vector<Run> &runs, bool expert) const;
+  Padded padBuckets(const std::vector<Run> &runs, bool expert) const;
+  std::vector<Run> runsOf(const RankParts &parts) const;
+  /// Of the decoder layers alone.
+  int64_t layerElements(const RankParts &parts, bool expert) const;
+  void reckon(const std::vector<Run> &runs, StateBytes &bytes) const;
 
   const ModelShape &model_;
   const MemoryProfile &profile_;
@@ -63,13 +73,20 @@ private:
   bool unitRelease_;
   bool reduceBf16_;
   int64_t zero_, pp_, shards_, expertShards_;
-  TensorTable tensors_;
-  std::map<RankParts, StateBytes> known_;
+  const TensorTable &tensors_;
+  std::deque<std::pair<RankParts, StateBytes>> known_;
 };
 
 /// d: the ranks that share the dense states.
 inline int64_t denseShardsOf(const Choice &choice) {
   return choice.dp * choice.cp;
+}
+
+/// See MemoryProfile::unitGradient.
+inline bool isUnitRelease(const MemoryProfile &profile, const Job &job,
+                          const Choice &choice) {
+  return profile.unitGradient > 0 && job.model.layers % choice.stages() != 0 &&
+         (job.model.layers + 2) % choice.stages() == 0;
 }
 
 } // namespace reckon::model

@@ -151,32 +151,3 @@ int64_t model::elementsOf(const std::vector<RankTensor> &tensors, bool expert) {
       sum += tensor.elements();
   return sum;
 }
-
-int64_t model::pipelineRankOf(const model::Choice &choice, int64_t stage) {
-  int64_t p = choice.pp;
-  bool folded = choice.schedule == ScheduleKind::ZbV ||
-                choice.schedule == ScheduleKind::DualPipeV;
-  if (folded && stage / p % 2 == 1)
-    return p - 1 - stage % p;
-  return stage % p;
-}
-
-RankParts model::rankParts(const ModelShape &model, const model::Choice &choice,
-                           int64_t rank) {
-  RankParts parts;
-  int64_t layer = 0, stages = static_cast<int64_t>(choice.layout.size());
-  int64_t dense =
-      model.isMoe() ? std::min(model.firstDense, model.layers) : model.layers;
-  for (int64_t stage = 0; stage < stages; ++stage) {
-    int64_t end = layer + choice.layout[stage];
-    if (pipelineRankOf(choice, stage) == rank) {
-      int64_t denseEnd = std::clamp(dense, layer, end);
-      parts.denseLayers += denseEnd - layer;
-      parts.moeLayers += end - denseEnd;
-      parts.first |= stage == 0;
-      parts.last |= stage == stages - 1;
-    }
-    layer = end;
-  }
-  return parts;
-}

@@ -44,15 +44,6 @@ struct RankParts {
   auto operator<=>(const RankParts &) const = default;
 };
 
-/// The parts of pipeline rank `rank`. The virtual stages 0 and p v - 1 hold
-/// the embedding and the head.
-RankParts rankParts(const ModelShape &model, const Choice &choice,
-                    int64_t rank);
-
-/// The pipeline rank of virtual stage `stage`: stage mod p, or for the
-/// V-shaped schedules up and down again.
-int64_t pipelineRankOf(const Choice &choice, int64_t stage);
-
 } // namespace reckon::model
 
 #endif // RECKON_PASSES_MODEL_ACCOUNT_TENSORS_H
