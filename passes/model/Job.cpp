@@ -12,8 +12,18 @@
 using namespace reckon;
 using namespace reckon::model;
 
+/// The most devices that one chassis holds.
+static constexpr int64_t kNodeSize = 16;
+
 int64_t Job::domain() const {
-  return std::max<int64_t>(1, std::min(gpusPerNode, device.intraNodeSize));
+  int64_t size =
+      std::max<int64_t>(1, std::min(gpusPerNode, device.intraNodeSize));
+  // A rack-scale link joins several nodes; jobs use a power of two of them, so
+  // that groups do not straddle racks.
+  if (!device.isCpu() && device.intraNodeSize > kNodeSize)
+    while (2 * size <= std::min(device.intraNodeSize, devices()))
+      size *= 2;
+  return size;
 }
 
 double Job::peakFlops() const {

@@ -45,7 +45,8 @@ struct Job {
   std::vector<std::pair<std::string, double>> calibration{};
 
   int64_t devices() const { return nodes * gpusPerNode; }
-  /// Devices that share the fast link.
+  /// Devices that share the fast link: of one node, or of a rack where the
+  /// accelerator's link spans nodes (NVL72).
   int64_t domain() const;
   /// Whether a group of `size` ranks, `stride` apart, stays in one domain.
   bool withinDomain(int64_t stride, int64_t size) const {

@@ -49,28 +49,43 @@ Answer evaluate(Case &row, const std::vector<model::EfficiencyRow> &table,
     return best;
   model::TimeModel time(row.job, table);
   model::Accountant accountant(row.job);
-  std::vector<Recompute> modes = {row.choice.recompute};
-  if (row.recomputeOpen)
-    modes = {Recompute::None, Recompute::Selective, Recompute::Full};
-  for (bool limit : {true, false}) {
-    for (Recompute mode : modes) {
-      model::Choice choice = row.choice;
-      choice.recompute = mode;
-      choice.layout =
-          model::defaultLayout(row.job, accountant.profile(), choice);
-      uint64_t arena = accountant.peak(choice).arena;
-      bool fits = arena <= row.job.limitBytes;
-      if (limit && !fits)
-        continue;
-      double step = time.quickStep(choice);
-      if (best.evaluated && step >= best.step)
-        continue;
+  auto consider = [&](const model::Choice &choice, bool limit) {
+    uint64_t arena = accountant.peak(choice).arena;
+    bool fits = arena <= row.job.limitBytes;
+    if (limit && !fits)
+      return false;
+    double step = time.quickStep(choice);
+    if (!best.evaluated || step < best.step)
       best = {.evaluated = true,
               .fits = fits,
               .step = step,
               .peakGib = double(arena + row.job.reserveBytes) / 1073741824.0,
               .reserveGib = double(row.job.reserveBytes) / 1073741824.0,
               .choice = choice};
+    return true;
+  };
+  for (bool limit : {true, false}) {
+    model::Choice choice = row.choice;
+    choice.layout = model::defaultLayout(row.job, accountant.profile(), choice);
+    consider(choice, limit);
+    if (row.recomputeOpen) {
+      choice.recompute = Recompute::Selective;
+      consider(choice, limit);
+      // The fewest layers of each rank that must be recomputed, chunk by
+      // chunk: the first one holds most micro-batches.
+      choice.recompute = Recompute::Full;
+      choice.recomputeLayers.assign(choice.layout.size(), 0);
+      bool found = false;
+      for (size_t chunk = 0; chunk < size_t(choice.v) && !found; ++chunk) {
+        auto begin = choice.layout.begin() + std::ptrdiff_t(chunk) * choice.pp;
+        int64_t most = *std::max_element(begin, begin + choice.pp);
+        for (int64_t again = 1; again <= most && !found; ++again) {
+          for (size_t k = chunk * size_t(choice.pp);
+               k < (chunk + 1) * size_t(choice.pp); ++k)
+            choice.recomputeLayers[k] = std::min(again, choice.layout[k]);
+          found = consider(choice, limit);
+        }
+      }
     }
     if (best.evaluated || limited)
       break;
@@ -91,6 +106,11 @@ std::string family(const Row &row) {
 void explain(const Row &row, const model::TimeModel &time,
              const Answer &answer) {
   model::StepTime t = time.step(answer.choice);
+  int64_t again = answer.choice.recompute == Recompute::None ? 0 : -1;
+  if (!answer.choice.recomputeLayers.empty())
+    again = answer.choice.recomputeLayers.front();
+  std::printf("  peak %.1f GiB, recompute %s (%lld)\n", answer.peakGib,
+              toString(answer.choice.recompute), (long long)again);
   std::printf("  %s: predicted %.4f of %s; compute %.4f bubble %.4f exposed "
               "%.4f optimizer %.4f other %.4f\n",
               row.at("id").c_str(), t.step, row.at("step_time_s").c_str(),

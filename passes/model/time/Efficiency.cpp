@@ -32,6 +32,29 @@ constexpr Constant constants[] = {
     {"matmul_fraction", &Efficiency::matmulFraction},
     {"eta", &Efficiency::eta},
     {"multiprocessors", &Efficiency::multiprocessors},
+    {"power", &Efficiency::power},
+    {"fusion", &Efficiency::fusion},
+    {"fused_norm", &Efficiency::fusedNorm},
+    {"norm_eager", &Efficiency::normEager},
+    {"host_tensor", &Efficiency::hostTensor},
+    {"host_tensor_pipeline", &Efficiency::hostTensorPipeline},
+    {"all_reduce_overlap", &Efficiency::allReduceOverlap},
+    {"fused_loss", &Efficiency::fusedLoss},
+    {"fused_accumulate", &Efficiency::fusedAccumulate},
+    {"tensor_overlap", &Efficiency::tensorOverlap},
+    {"plain_overlap", &Efficiency::plainOverlap},
+    {"fsdp", &Efficiency::fsdp},
+    {"eager_host", &Efficiency::eagerHost},
+    {"elementwise_partly", &Efficiency::elementwisePartly},
+    {"elementwise_eager", &Efficiency::elementwiseEager},
+    {"logit_eager", &Efficiency::logitEager},
+    {"accumulate_eager", &Efficiency::accumulateEager},
+    {"tensor_split", &Efficiency::tensorSplit},
+    {"plain_split", &Efficiency::plainSplit},
+    {"shard_contention_1", &Efficiency::shardContention1},
+    {"shard_contention_2", &Efficiency::shardContention2},
+    {"host_graph", &Efficiency::hostGraph},
+    {"host_eager", &Efficiency::hostEager},
     {"matmul_ramp", &Efficiency::matmulRamp},
     {"matmul_memory", &Efficiency::matmulMemory},
     {"kernel_latency", &Efficiency::kernelLatency},
@@ -54,11 +77,8 @@ constexpr Constant constants[] = {
     {"gated_bytes", &Efficiency::gatedBytes},
     {"gelu_bytes", &Efficiency::geluBytes},
     {"elementwise_backward", &Efficiency::elementwiseBackward},
-    {"elementwise", &Efficiency::elementwise},
     {"logit_bytes", &Efficiency::logitBytes},
     {"cast_bytes", &Efficiency::castBytes},
-    {"accumulate_bytes", &Efficiency::accumulateBytes},
-    {"weight_grad_bytes", &Efficiency::weightGradBytes},
     {"selective_matmul", &Efficiency::selectiveMatmul},
     {"selective_elementwise", &Efficiency::selectiveElementwise},
     {"intra", &Efficiency::intra},
@@ -70,13 +90,8 @@ constexpr Constant constants[] = {
     {"inter_scale", &Efficiency::interScale},
     {"tensor_inter", &Efficiency::tensorInter},
     {"tensor_inter_hop", &Efficiency::tensorInterHop},
-    {"tensor_forward", &Efficiency::tensorForward},
-    {"tensor_backward", &Efficiency::tensorBackward},
-    {"tensor_plain_forward", &Efficiency::tensorPlainForward},
-    {"tensor_plain_backward", &Efficiency::tensorPlainBackward},
     {"context_exposed", &Efficiency::contextExposed},
     {"expert_exposed", &Efficiency::expertExposed},
-    {"shard_contention", &Efficiency::shardContention},
     {"pipeline_split", &Efficiency::pipelineSplit},
     {"pipeline_hidden", &Efficiency::pipelineHidden},
     {"data_overlap", &Efficiency::dataOverlap},
@@ -93,7 +108,6 @@ constexpr Constant constants[] = {
     {"optimizer_shard_bytes", &Efficiency::optimizerShardBytes},
     {"optimizer_local_bytes", &Efficiency::optimizerLocalBytes},
     {"step_overhead", &Efficiency::stepOverhead},
-    {"host_layer", &Efficiency::hostLayer},
     {"host_expert", &Efficiency::hostExpert},
     {"host_micro_batch", &Efficiency::hostMicroBatch},
     {"jitter", &Efficiency::jitter},
@@ -262,6 +276,27 @@ Efficiency model::efficiencyFor(const Job &job,
     applyAll("factor", [&](const std::string &k) { return k == factor; });
     result.fitted = result.rows.size() > before;
   }
+  // What the switches select.
+  result.elementwise = result.fusion >= 2   ? 1
+                       : result.fusion >= 1 ? result.elementwisePartly
+                                            : result.elementwiseEager;
+  if (result.fusedNorm < 1)
+    result.normBytes *= result.normEager;
+  if (result.fusedLoss < 1)
+    result.logitBytes = result.logitEager;
+  result.weightGradBytes = result.fusedAccumulate > 0 ? 8 : 2;
+  result.accumulateBytes =
+      result.fusedAccumulate > 0 ? 0 : result.accumulateEager;
+  result.tensorForward = result.tensorBackward =
+      1 - result.tensorOverlap * (1 - result.tensorSplit);
+  result.tensorPlainForward = 1;
+  result.tensorPlainBackward =
+      1 - result.plainOverlap * (1 - result.plainSplit);
+  result.shardContention =
+      result.fsdp >= 2 ? result.shardContention2 : result.shardContention1;
+  result.hostLayer = result.eagerHost > 0 ? result.hostEager : result.hostGraph;
+  if (result.eagerHost <= 0)
+    result.hostTensor = result.hostTensorPipeline = 0;
   for (const auto &[name, value] : job.calibration)
     if (const Constant *constant = findConstant(name))
       result.*constant->member = value;

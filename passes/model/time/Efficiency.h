@@ -50,6 +50,7 @@ struct Efficiency {
   double matmulFraction = 0; ///< of the peak where no ceiling is known
   double eta = 0;            ///< sustained share of the best-shape rate
   double multiprocessors = 0;
+  double power = 0;           ///< of the chip's usual power limit, in speed
   double matmulRamp = 0;      ///< columns of K that start and end a tile
   double matmulMemory = 0;    ///< share of memory bandwidth in a matmul
   double kernelLatency = 0;   ///< seconds a kernel
@@ -63,15 +64,29 @@ struct Efficiency {
   double smallHead = 0;           ///< share for heads of 64 and less
   double unfusedForwardBytes = 0; ///< per score
   double unfusedBackwardBytes = 0;
+  // Switches of a family: what its software does, not how fast it is.
+  double fusion = 0; ///< memory-bound operations: 2 compiled or fused, 1 partly
+                     ///< (dropout apart), 0 eager
+  double fusedNorm = 0;       ///< 1: norms are one kernel each
+  double fusedLoss = 0;       ///< 1: one kernel from logits to their gradient
+  double fusedAccumulate = 0; ///< 1: weight gradients add into the fp32 sum
+  double tensorOverlap = 0;   ///< 1: collectives split among matmuls
+  double plainOverlap = 0; ///< 1: backward all-reduces beside weight gradients
+  double fsdp = 0;         ///< generation of FSDP: 1, 2
+  double eagerHost = 0;    ///< 1: kernels launched one by one from Python
   // Memory-bound operations; bytes per token at 2 bytes an element.
   double memory = 0; ///< share of memory bandwidth
   double normBytes = 0, rotaryBytes = 0, gatedBytes = 0, geluBytes = 0;
   double elementwiseBackward = 0; ///< against the forward
-  double elementwise = 0;         ///< how well the framework fuses; 1: best
-  double logitBytes = 0;          ///< loss, per logit, forward and backward
-  double castBytes = 0;           ///< fp8, per element of a matmul's input
-  double accumulateBytes = 0;     ///< per parameter and micro-batch
-  double weightGradBytes = 0;     ///< per element that a weight gradient writes
+  double elementwise = 0;         ///< traffic against fused kernels'; by fusion
+  double elementwisePartly = 0, elementwiseEager = 0;
+  double normEager = 0;  ///< traffic of norms made of small kernels
+  double logitBytes = 0; ///< loss, per logit, forward and backward
+  double logitEager = 0;
+  double castBytes = 0;       ///< fp8, per element of a matmul's input
+  double accumulateBytes = 0; ///< per parameter and micro-batch
+  double accumulateEager = 0;
+  double weightGradBytes = 0; ///< per element that a weight gradient writes
   // Recomputation.
   double selectiveMatmul = 0;      ///< share of the matmuls run again
   double selectiveElementwise = 0; ///< share of memory-bound operations
@@ -84,13 +99,17 @@ struct Efficiency {
   double tensorInterHop = 0; ///< seconds a rank, TP across nodes
   // Overlap: exposed shares and what hides behind what.
   double tensorForward = 0, tensorBackward = 0; ///< with sequence parallelism
+  double tensorSplit = 0; ///< exposed share of split collectives
+  double plainSplit = 0;  ///< exposed share of overlapped backward all-reduces
   double tensorPlainForward = 0, tensorPlainBackward = 0; ///< without
   double contextExposed = 0; ///< share of what attention could hide
   double expertExposed = 0;
   double shardContention = 0; ///< FSDP: share of the shorter that is added
-  double pipelineSplit = 0;   ///< 1: messages are split over TP ranks
-  double pipelineHidden = 0;  ///< share hidden in steady state, plain 1F1B
-  double dataOverlap = 0;     ///< 1: reductions run behind the backward
+  double shardContention1 = 0, shardContention2 = 0; ///< by generation
+  double pipelineSplit = 0;    ///< 1: messages are split over TP ranks
+  double pipelineHidden = 0;   ///< share hidden in steady state, plain 1F1B
+  double dataOverlap = 0;      ///< 1: reductions run behind the backward
+  double allReduceOverlap = 0; ///< the same without ZeRO
   double dataBackward = 0, dataForward = 0; ///< stage passes that hide them
   double dataAlways = 0;                    ///< share always exposed
   double gradientBytes = 0;                 ///< on the wire; 0: as the job says
@@ -105,7 +124,12 @@ struct Efficiency {
   double optimizerShardBytes = 0, optimizerLocalBytes = 0;
   double stepOverhead = 0; ///< seconds a step
   double hostLayer = 0;    ///< seconds to launch one layer, forward + backward
-  double hostExpert = 0;   ///< times that for a layer with experts
+  double hostGraph = 0, hostEager = 0;
+  /// More for a layer with tensor parallelism, per domain that its group
+  /// spans, and beside a pipeline, per rank (and two): eager hosts only.
+  double hostTensor = 0, hostTensorPipeline = 0;
+  double hostExpert = 0; ///< the same with experts: routing without a capacity
+                         ///< waits for token counts
   double hostMicroBatch = 0; ///< seconds a micro-batch
   double jitter = 0;         ///< share per doubling beyond 8 devices
   /// The one fitted constant of (chip, precision, family): all times but

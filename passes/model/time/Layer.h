@@ -20,6 +20,7 @@ struct LayerKey {
   int64_t shardDp = 0;
   ContextMethod method = ContextMethod::None;
   bool sequenceParallel = false;
+  bool pipeline = false;      ///< pp > 1
   bool gatherForward = true;  ///< false: only gradients are sharded (ZeRO-2)
   bool gatherBackward = true; ///< false: kept from the forward
   bool operator==(const LayerKey &) const = default;

@@ -39,17 +39,17 @@ Kernels::Kernels(const Job &job, const Efficiency &efficiency) : e(efficiency) {
   bool fp32 = job.precision == Precision::Fp32;
   width = fp32 ? 4 : 2;
   double peak = (fp32 ? device.fp32Tflops : device.bf16DenseTflops) * 1e12;
-  double best = e.matmulFraction * peak;
+  double best = e.power * e.matmulFraction * peak;
   if (!fp32 && e.matmulBf16Tflops > 0)
-    best = e.matmulBf16Tflops * 1e12;
+    best = e.power * e.matmulBf16Tflops * 1e12;
   bf16Rate = e.eta * best;
   if (job.precision == Precision::Fp8) {
     double fp8 = e.matmulFp8Tflops > 0
                      ? e.matmulFp8Tflops
                      : e.matmulFraction * device.fp8DenseTflops;
-    fp8Rate = e.eta * fp8 * 1e12;
+    fp8Rate = e.eta * e.power * fp8 * 1e12;
   }
-  attentionPeak = e.eta * peak;
+  attentionPeak = e.eta * e.power * peak;
   memoryRate = e.memory * job.memoryBandwidth;
   matmulMemoryRate = e.matmulMemory * job.memoryBandwidth;
   tiled = e.multiprocessors > 1;

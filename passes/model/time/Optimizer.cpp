@@ -68,7 +68,7 @@ DataTime model::dataTime(const Job &job, const Efficiency &e,
   time.gather *= e.factor;
 
   auto v = static_cast<double>(choice.v);
-  if (e.dataOverlap <= 0) {
+  if ((choice.zero == 0 ? e.allReduceOverlap : e.dataOverlap) <= 0) {
     time.exposed = time.reduce + time.gather;
   } else {
     // Chunks finish one after the other: all but the last one's buckets have

@@ -49,7 +49,13 @@ void LayerModel::finish(LayerTime &time, const LayerKey &key, double parameters,
     }
   }
 
-  double host = e_.hostLayer * (moe ? e_.hostExpert : 1);
+  double host = moe ? e_.hostExpert : e_.hostLayer;
+  if (key.tp > 1) {
+    auto t = static_cast<double>(key.tp);
+    host += e_.hostTensor * t / links_.perDomain({key.tp, 1});
+    if (key.pipeline)
+      host = std::max(host, e_.hostTensorPipeline * (2 + t));
+  }
   double forward = time.forwardSeconds();
   time.hostForward = std::max(0.0, host / 3 - forward);
   for (size_t i = 0; i < 3; ++i) {

@@ -31,7 +31,7 @@ struct LayerKeyHash {
     for (uint64_t field :
          {uint64_t(k.tp), uint64_t(k.cp), uint64_t(k.ep), uint64_t(k.etp),
           uint64_t(k.microBatch), uint64_t(k.shardDp),
-          uint64_t(k.method) * 8 + k.sequenceParallel * 4 +
+          uint64_t(k.method) * 16 + k.pipeline * 8 + k.sequenceParallel * 4 +
               k.gatherForward * 2 + k.gatherBackward})
       h = (h ^ field) * 0x9e3779b97f4a7c15u;
     return h ^ (h >> 32);

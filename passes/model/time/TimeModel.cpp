@@ -46,6 +46,7 @@ LayerKey TimeModel::State::key(const Choice &choice) const {
   key.etp = job.model.isMoe() ? choice.etp : 1;
   key.microBatch = choice.microBatch;
   key.sequenceParallel = choice.sequenceParallel && choice.tp > 1;
+  key.pipeline = choice.pp > 1;
   key.method = choice.cp > 1 ? choice.contextMethod : ContextMethod::None;
   if (shardsEveryMicroBatch(job.representation, choice)) {
     bool fsdp = job.representation == Representation::TorchTitan;
@@ -247,6 +248,7 @@ double TimeModel::lowerBound(const PartialChoice &partial) const {
   key.cp = partial.cp;
   key.ep = m.isMoe() ? partial.ep : 1;
   key.microBatch = partial.microBatch;
+  key.pipeline = partial.pp > 1;
   int64_t expertRanks = partial.tp * partial.cp * partial.dp;
   int64_t dense = m.isMoe() ? std::min(m.firstDense, m.layers) : m.layers;
   auto denseLayers = static_cast<double>(dense);
