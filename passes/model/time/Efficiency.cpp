@@ -276,6 +276,9 @@ Efficiency model::efficiencyFor(const Job &job,
     applyAll("factor", [&](const std::string &k) { return k == factor; });
     result.fitted = result.rows.size() > before;
   }
+  for (const auto &[name, value] : job.calibration)
+    if (const Constant *constant = findConstant(name))
+      result.*constant->member = value;
   // What the switches select.
   result.elementwise = result.fusion >= 2   ? 1
                        : result.fusion >= 1 ? result.elementwisePartly
@@ -297,8 +300,5 @@ Efficiency model::efficiencyFor(const Job &job,
   result.hostLayer = result.eagerHost > 0 ? result.hostEager : result.hostGraph;
   if (result.eagerHost <= 0)
     result.hostTensor = result.hostTensorPipeline = 0;
-  for (const auto &[name, value] : job.calibration)
-    if (const Constant *constant = findConstant(name))
-      result.*constant->member = value;
   return result;
 }

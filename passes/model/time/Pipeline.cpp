@@ -44,6 +44,13 @@ double model::pipelineBubble(ScheduleKind kind, int64_t v, int64_t m,
     }
     return idle - largest;
   };
+  RankLoad mean;
+  auto size = static_cast<double>(ranks.size());
+  for (const RankLoad &rank : ranks) {
+    mean.forward += rank.forward / size;
+    mean.backward += rank.backward / size;
+    mean.weight += rank.weight / size;
+  }
   auto count = static_cast<double>(m);
   auto chunks = static_cast<double>(std::max<int64_t>(v, 1));
   switch (kind) {
@@ -52,20 +59,32 @@ double model::pipelineBubble(ScheduleKind kind, int64_t v, int64_t m,
     return forwards + backwards + (count - 1) * (mostForward + mostBackward) -
            count * most;
   case ScheduleKind::ZbH1:
-    return others([](const RankLoad &r) { return r.total() - 2 * r.weight; });
+    return others([](const RankLoad &r) {
+      return std::max({r.forward, r.input(), r.forward + r.input() - r.weight});
+    });
   case ScheduleKind::ZbH2:
-    // No gap inside a rank's span when I + F = 2 W; the ranks still start one
-    // forward after the other, and the step ends for all at once.
-    return others([](const RankLoad &r) { return r.forward; }) +
-           others([](const RankLoad &r) { return r.total() - 3 * r.weight; });
-  case ScheduleKind::ZbV:
-    return others([](const RankLoad &r) { return r.forward / 2; }) +
-           others([](const RankLoad &r) {
-             return std::max(r.backward - 2 * r.weight, r.forward - r.weight);
-           });
-  case ScheduleKind::DualPipeV:
-    return others(
-        [](const RankLoad &r) { return (r.total() - 2 * r.weight) / 2; });
+    // With F + I <= 2 W no rank idles within its span, but ranks start one
+    // forward after the other and the step ends for all at once.
+    return others([](const RankLoad &r) {
+      return std::max(r.forward, r.forward + r.input() - 2 * r.weight);
+    });
+  case ScheduleKind::ZbV: {
+    // Both chunks of a rank are in a load, hence the halves.
+    double equal = others([](const RankLoad &r) {
+      return std::max({r.forward / 2, r.input() / 2, r.input() - r.weight});
+    });
+    double late =
+        others([](const RankLoad &r) { return r.forward - r.input() / 2; });
+    return std::max(equal, late - (mean.forward - mean.input()) / 2);
+  }
+  case ScheduleKind::DualPipeV: {
+    double equal = others([](const RankLoad &r) {
+      return std::max(r.forward, r.forward + r.input() - r.weight) / 2;
+    });
+    double late =
+        others([](const RankLoad &r) { return r.input() - r.weight / 2; });
+    return std::max(equal, late - mean.forward / 2);
+  }
   default:
     return (sum - most) / chunks;
   }

@@ -17,6 +17,7 @@ struct RankLoad {
   double forward = 0;
   double backward = 0; ///< input and weight gradients, recomputation
   double weight = 0;   ///< part of it that zero-bubble schedules delay
+  double input() const { return backward - weight; }
   double total() const { return forward + backward; }
 };
 

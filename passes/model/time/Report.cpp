@@ -58,6 +58,7 @@ StepTime TimeModel::step(const Choice &choice) const {
     StageDurations durations;
     durations.forward = one.forward;
     durations.backward = one.backward();
+    durations.weight = one.weightGrad;
     time.stages.push_back(durations);
     int64_t count = choice.layout.empty()
                         ? m.layers / stages + (k < m.layers % stages ? 1 : 0)
