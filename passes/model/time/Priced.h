@@ -8,6 +8,9 @@
 
 #include "passes/model/time/TimeModel.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace reckon::model {
 
 /// What quickStep() adds up and step() explains: one computation for both.
@@ -38,22 +41,59 @@ struct LayerKeyHash {
   }
 };
 
+/// LayerTime's sums, kept because a search asks for them millions of times.
+struct UnitSeconds {
+  UnitSeconds() = default;
+  explicit UnitSeconds(const LayerTime &unit)
+      : forward(unit.forwardSeconds()),
+        backward{unit.backwardSeconds(Recompute::None),
+                 unit.backwardSeconds(Recompute::Selective),
+                 unit.backwardSeconds(Recompute::Full)},
+        weight(unit.weightSeconds()) {}
+  double of(Recompute mode) const {
+    return backward[static_cast<size_t>(mode)];
+  }
+  double forward = 0;
+  std::array<double, 3> backward{};
+  double weight = 0;
+};
+
+/// One LayerKey, priced.
+struct KnownUnits {
+  explicit KnownUnits(UnitTimes theUnits)
+      : units(theUnits), dense(units.dense), expert(units.expert),
+        embedding(units.embedding), head(units.head), mtp(units.mtp) {}
+  UnitTimes units;
+  UnitSeconds dense, expert, embedding, head, mtp;
+};
+
 struct TimeModel::State {
   State(const Job &theJob, const std::vector<EfficiencyRow> &theTable)
       : job(theJob), table(theTable), efficiency(efficiencyFor(job, table)),
-        layers(job, efficiency) {}
+        layers(job, efficiency),
+        denseParameters(job.model.layerParameters(false)) {
+    if (job.model.isMoe())
+      expertParameters = job.model.layerParameters(true);
+    doublings =
+        std::max(0.0, std::log2(static_cast<double>(job.devices()) / 8.0));
+  }
 
-  const UnitTimes &units(const LayerKey &key);
+  const KnownUnits &units(const LayerKey &key);
   LayerKey key(const Choice &choice) const;
+  double least(const PartialChoice &partial);
 
   Job job;
   std::vector<EfficiencyRow> table;
   Efficiency efficiency;
   LayerModel layers;
   // Never iterated: results do not depend on the order of entries.
-  std::unordered_map<LayerKey, std::unique_ptr<UnitTimes>, LayerKeyHash> known;
+  std::unordered_map<LayerKey, std::unique_ptr<KnownUnits>, LayerKeyHash> known;
   LayerKey lastKey;
-  const UnitTimes *last = nullptr;
+  const KnownUnits *last = nullptr;
+  LayerParameters denseParameters, expertParameters;
+  double doublings = 0; ///< of the devices beyond 8
+  /// Least work of lowerBound() by key; shardDp holds the experts' ranks.
+  std::unordered_map<LayerKey, double, LayerKeyHash> leastWork;
   std::vector<RankLoad> ranks; ///< scratch of price()
   std::vector<LocalParameters> parameters;
 };

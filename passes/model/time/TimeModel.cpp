@@ -27,12 +27,12 @@ TimeModel::TimeModel(const TimeModel &other)
 const Efficiency &TimeModel::efficiency() const { return state_->efficiency; }
 const Job &TimeModel::job() const { return state_->job; }
 
-const UnitTimes &TimeModel::State::units(const LayerKey &key) {
+const KnownUnits &TimeModel::State::units(const LayerKey &key) {
   if (last && key == lastKey)
     return *last;
-  std::unique_ptr<UnitTimes> &entry = known[key];
+  std::unique_ptr<KnownUnits> &entry = known[key];
   if (!entry)
-    entry = std::make_unique<UnitTimes>(layers.units(key));
+    entry = std::make_unique<KnownUnits>(layers.units(key));
   lastKey = key;
   last = entry.get();
   return *last;
@@ -58,7 +58,7 @@ LayerKey TimeModel::State::key(const Choice &choice) const {
 }
 
 const UnitTimes &TimeModel::units(const Choice &choice) const {
-  return state_->units(state_->key(choice));
+  return state_->units(state_->key(choice)).units;
 }
 
 StageLayers model::stageLayers(const ModelShape &model, int64_t first,
@@ -93,19 +93,19 @@ int64_t fullCount(const model::Choice &choice, int64_t k, int64_t count) {
 }
 
 /// Seconds of one stage; recomputation that is not full is the same for all.
-RankLoad stageLoad(const UnitTimes &units, const StageLayers &n, Recompute rest,
-                   bool first, bool last, int64_t mtp) {
+RankLoad stageLoad(const KnownUnits &units, const StageLayers &n,
+                   Recompute rest, bool first, bool last, int64_t mtp) {
   RankLoad load;
-  auto add = [&](const LayerTime &unit, int64_t count, int64_t full,
+  auto add = [&](const UnitSeconds &unit, int64_t count, int64_t full,
                  Recompute mode) {
     if (count == 0)
       return;
     auto all = static_cast<double>(count);
     auto again = static_cast<double>(full);
-    load.forward += all * unit.forwardSeconds();
-    load.backward += again * unit.backwardSeconds(Recompute::Full) +
-                     (all - again) * unit.backwardSeconds(mode);
-    load.weight += all * unit.weightSeconds();
+    load.forward += all * unit.forward;
+    load.backward +=
+        again * unit.of(Recompute::Full) + (all - again) * unit.of(mode);
+    load.weight += all * unit.weight;
   };
   add(units.dense, n.dense, n.denseFull, rest);
   add(units.expert, n.expert, n.expertFull, rest);
@@ -133,7 +133,7 @@ StageTime TimeModel::stage(const Choice &choice, int64_t stage) const {
     first += stageCount(choice, m, k);
   int64_t count = stageCount(choice, m, stage);
   RankLoad load = stageLoad(
-      units(choice),
+      state_->units(state_->key(choice)),
       stageLayers(m, first, count, fullCount(choice, stage, count)),
       restOf(choice), stage == 0, stage == choice.stages() - 1, m.mtpLayers);
   return {load.forward, load.backward - load.weight, load.weight};
@@ -143,20 +143,19 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
   State &s = *state_;
   const ModelShape &m = s.job.model;
   const Efficiency &e = s.efficiency;
-  const UnitTimes &units = s.units(s.key(choice));
+  const KnownUnits &units = s.units(s.key(choice));
   int64_t p = choice.pp, stages = choice.stages();
 
   // What each rank does and holds.
-  LayerParameters denseLayer = m.layerParameters(false);
-  LayerParameters expertLayer =
-      m.isMoe() ? m.layerParameters(true) : LayerParameters{};
+  const LayerParameters &expertLayer = s.expertParameters;
   auto t = static_cast<double>(choice.tp);
   auto local = [&](const LayerParameters &layer) {
     return static_cast<double>(layer.attention + layer.mlp + layer.shared) / t +
            static_cast<double>(layer.attentionCopied + layer.router +
                                layer.norms);
   };
-  double denseLocal = local(denseLayer), expertLocal = local(expertLayer);
+  double denseLocal = local(s.denseParameters),
+         expertLocal = local(expertLayer);
   double expertsLocal = static_cast<double>(expertLayer.experts) /
                         static_cast<double>(choice.ep * choice.etp);
   double table = static_cast<double>(m.embeddingParameters()) / t;
@@ -227,10 +226,8 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
   double busy = micro * result.load.total() + result.bubble +
                 result.messages * result.message + result.data.exposed +
                 result.tied;
-  double doublings =
-      std::max(0.0, std::log2(static_cast<double>(s.job.devices()) / 8.0));
   result.other = e.stepOverhead + e.factor * e.hostMicroBatch * micro +
-                 e.jitter * doublings * busy;
+                 e.jitter * s.doublings * busy;
   result.step = busy + result.optimizer + result.other;
   return result;
 }
@@ -239,24 +236,38 @@ double TimeModel::quickStep(const Choice &choice) const {
   return price(choice).step;
 }
 
-double TimeModel::lowerBound(const PartialChoice &partial) const {
-  State &s = *state_;
-  const ModelShape &m = s.job.model;
-  const Efficiency &e = s.efficiency;
+/// Work of all layers, the embedding and the head on one micro-batch, with the
+/// least that the open choices allow: no recomputation, nothing of data
+/// parallelism.
+double TimeModel::State::least(const PartialChoice &partial) {
+  const ModelShape &m = job.model;
   LayerKey key;
   key.tp = partial.tp;
   key.cp = partial.cp;
   key.ep = m.isMoe() ? partial.ep : 1;
   key.microBatch = partial.microBatch;
   key.pipeline = partial.pp > 1;
-  int64_t expertRanks = partial.tp * partial.cp * partial.dp;
+  int64_t expertRanks = m.isMoe() ? partial.tp * partial.cp * partial.dp : 1;
+  LayerKey memo = key;
+  memo.shardDp = expertRanks;
+  auto found = leastWork.find(memo);
+  if (found != leastWork.end())
+    return found->second;
+
   int64_t dense = m.isMoe() ? std::min(m.firstDense, m.layers) : m.layers;
   auto denseLayers = static_cast<double>(dense);
   auto expertLayers = static_cast<double>(m.layers - dense);
-
-  // The mean rank's work: no bubble, no recomputation, nothing of data
-  // parallelism.
+  auto extra = static_cast<double>(m.mtpLayers);
   double least = INFINITY;
+  auto consider = [&] {
+    const KnownUnits &u = units(key);
+    auto both = [](const UnitSeconds &unit) {
+      return unit.forward + unit.of(Recompute::None);
+    };
+    least = std::min(
+        least, denseLayers * both(u.dense) + expertLayers * both(u.expert) +
+                   extra * both(u.mtp) + both(u.embedding) + both(u.head));
+  };
   for (bool sp : {false, true}) {
     if (sp && partial.tp == 1)
       break;
@@ -264,38 +275,32 @@ double TimeModel::lowerBound(const PartialChoice &partial) const {
     for (ContextMethod method : {ContextMethod::Ring, ContextMethod::AllGather,
                                  ContextMethod::AllToAll}) {
       key.method = partial.cp > 1 ? method : ContextMethod::None;
-      for (int64_t etp = 1; m.isMoe() ? etp <= expertRanks / key.ep : etp == 1;
+      for (int64_t etp = 1; key.ep * etp <= std::max(key.ep, expertRanks);
            ++etp) {
-        if (etp > 1 &&
-            (m.expertFfn % etp != 0 || expertRanks % (key.ep * etp) != 0))
+        if (etp > 1 && (!m.isMoe() || m.expertFfn % etp != 0 ||
+                        expertRanks % (key.ep * etp) != 0))
           continue;
         key.etp = etp;
-        const UnitTimes &u = s.units(key);
-        auto both = [](const LayerTime &unit) {
-          return unit.forwardSeconds() + unit.backwardSeconds(Recompute::None);
-        };
-        double work =
-            denseLayers * both(u.dense) + both(u.embedding) + both(u.head);
-        if (expertLayers > 0)
-          work += expertLayers * both(u.expert);
-        if (m.mtpLayers > 0)
-          work += static_cast<double>(m.mtpLayers) * both(u.mtp);
-        least = std::min(least, work);
-        if (etp >= 64)
-          break;
+        consider();
       }
       if (partial.cp == 1)
         break;
     }
   }
+  return leastWork[memo] = least;
+}
+
+double TimeModel::lowerBound(const PartialChoice &partial) const {
+  State &s = *state_;
+  const Efficiency &e = s.efficiency;
+  double least = s.least(partial);
   auto micro = static_cast<double>(
       s.job.globalBatch /
       std::max<int64_t>(1, partial.dp * partial.microBatch));
-  double doublings =
-      std::max(0.0, std::log2(static_cast<double>(s.job.devices()) / 8.0));
+  // The busiest rank has at least the mean.
   double busy = micro * least / static_cast<double>(partial.pp);
   // Rounding of sums in another order must not lift the bound above a choice.
-  return (busy * (1 + e.jitter * doublings) + e.stepOverhead +
+  return (busy * (1 + e.jitter * s.doublings) + e.stepOverhead +
           e.factor * e.hostMicroBatch * micro) *
          (1 - 1e-9);
 }
