@@ -104,14 +104,8 @@ uint64_t model::stashBytes(const ChoiceFrame &frame, const ChunkLayers &chunk) {
   return bytes;
 }
 
-namespace {
-
-/// Bytes of one chunk that a split backward frees at different times.
-struct SplitStash {
-  uint64_t toInput = 0, toWeight = 0, gradient = 0;
-};
-
-SplitStash splitStash(const ChoiceFrame &frame, const ChunkLayers &chunk) {
+SplitStash model::splitStash(const ChoiceFrame &frame,
+                             const ChunkLayers &chunk) {
   const ActivationBytes &a = frame.activations;
   int64_t fullDense = std::min(chunk.recomputed, chunk.dense);
   int64_t fullMoe = std::min(chunk.recomputed - fullDense, chunk.moe);
@@ -129,8 +123,6 @@ SplitStash splitStash(const ChoiceFrame &frame, const ChunkLayers &chunk) {
                    fullMoe * a.moe.matmulInputs;
   return split;
 }
-
-} // namespace
 
 PeakStash model::peakStash(const ChoiceFrame &frame, int64_t rank) {
   const ScheduleShape &shape = frame.shape;

@@ -68,6 +68,15 @@ struct PeakStash {
 };
 PeakStash peakStash(const ChoiceFrame &frame, int64_t rank);
 
+/// Bytes of one chunk that a split backward frees at different times; without
+/// a split the first two are freed together and `gradient` is not held.
+struct SplitStash {
+  uint64_t toInput = 0;  ///< from F to the end of I
+  uint64_t toWeight = 0; ///< from F to the end of W
+  uint64_t gradient = 0; ///< from I to the end of W
+};
+SplitStash splitStash(const ChoiceFrame &frame, const ChunkLayers &chunk);
+
 /// Sums by category.
 class SumSink {
 public:
@@ -114,6 +123,10 @@ public:
 /// Every line of the rank by closed forms. For SumSink and ItemSink.
 template <typename Sink>
 void accountRank(const ChoiceFrame &frame, int64_t rank, Sink &sink);
+
+/// See Accountant::timeline().
+MemoryTimeline timelineOf(const ChoiceFrame &frame, int64_t rank,
+                          const TimelineDurations &durations);
 
 } // namespace reckon::model
 

@@ -49,13 +49,6 @@ const char *model::toString(MemoryBasis basis) {
   return "?";
 }
 
-uint64_t MemoryTimeline::peak() const {
-  uint64_t most = 0;
-  for (const MemoryPoint &point : points)
-    most = std::max(most, point.total());
-  return most;
-}
-
 static ModelDims dimsOf(const ModelShape &m, int64_t cp) {
   return {.vocab = m.vocab,
           .hidden = m.hidden,
@@ -308,6 +301,11 @@ PeakMemory Accountant::peak(const model::Choice &choice) {
   return Impl::peak(impl_->frame(choice));
 }
 
+MemoryTimeline Accountant::timeline(const model::Choice &choice, int64_t ppRank,
+                                    const TimelineDurations &durations) {
+  return timelineOf(impl_->frame(choice), ppRank, durations);
+}
+
 uint64_t Accountant::lowerBound(const model::Choice &choice) {
   // The fullest rank has at least its share of the layers' states.
   const ModelShape &m = impl_->job.model;
@@ -321,7 +319,8 @@ uint64_t Accountant::lowerBound(const model::Choice &choice) {
 namespace {
 
 /// As evenly as possible; what is left goes to the middle stages from the
-/// back, then to the first, then to the last.
+/// back, then to the first, then to the last. Where embedding and head, each
+/// counted as a layer, would make it even, this is that layout.
 std::vector<int64_t> spreadEvenly(int64_t layers, int64_t stages) {
   std::vector<int64_t> layout(stages, layers / stages);
   int64_t left = layers % stages;
@@ -355,14 +354,6 @@ std::vector<int64_t> spreadByCost(const ModelShape &model, int64_t stages) {
   return layout;
 }
 
-/// Embedding and head count as a layer each.
-std::vector<int64_t> spreadAsUnits(int64_t layers, int64_t stages) {
-  std::vector<int64_t> layout = spreadEvenly(layers + 2, stages);
-  --layout.front();
-  --layout.back();
-  return layout;
-}
-
 } // namespace
 
 std::vector<int64_t> model::defaultLayout(const Job &job,
@@ -371,9 +362,5 @@ std::vector<int64_t> model::defaultLayout(const Job &job,
   int64_t stages = choice.stages(), layers = job.model.layers;
   if (stages > 1 && profile.layout == 1)
     return spreadByCost(job.model, stages);
-  bool units = job.representation != Representation::Reckon &&
-               (layers + 2) % stages == 0;
-  if (stages > 1 && units && layers + 2 >= 2 * stages)
-    return spreadAsUnits(layers, stages);
   return spreadEvenly(layers, stages);
 }

@@ -14,6 +14,7 @@
 #define RECKON_PASSES_MODEL_ACCOUNT_ACCOUNTANT_H
 
 #include "passes/model/Job.h"
+#include "passes/model/Schedule.h"
 #include "passes/model/StageModel.h"
 #include "passes/model/account/MemoryProfile.h"
 
@@ -51,22 +52,36 @@ struct MemoryItem {
   std::string formula; ///< with its numbers
 };
 
-/// Bytes that a rank holds from `time` on. `phase`: start, warm-up, steady,
-/// cool-down, gradients (reduction over the data-parallel ranks), optimizer,
-/// end. Times are in forwards of one chunk; a backward takes two.
+/// Bytes that a rank holds from `time` on.
 struct MemoryPoint {
   double time = 0;
+  /// start, warm-up, steady, cool-down, gradients (reduction over the
+  /// data-parallel ranks), optimizer, end.
   const char *phase = "start";
-  uint64_t states = 0; ///< parameters, gradients, optimizer, reserve
-  uint64_t activations = 0;
-  uint64_t temporary = 0; ///< logits, communication, workspace
+  uint64_t states = 0;      ///< parameters, gradients, optimizer, reserve
+  uint64_t activations = 0; ///< stashes of micro-batches in flight
+  uint64_t temporary = 0;   ///< buffers, and what the running pass needs
   uint64_t total() const { return states + activations + temporary; }
 };
 
 struct MemoryTimeline {
   int64_t ppRank = 0;
-  std::vector<MemoryPoint> points;
+  std::vector<MemoryPoint> points; ///< by rising time
+  /// Micro-batches that the points show: of many only the first ones and the
+  /// last ones are simulated, since those between repeat the same pattern.
+  int64_t microBatches = 0;
+
   uint64_t peak() const;
+};
+
+/// What a timeline's times are made of; by default a forward of a chunk takes
+/// one unit, a backward two, and so do reduction and optimizer.
+struct TimelineDurations {
+  /// One entry a virtual stage, or none for the default.
+  std::vector<StageDurations> stages;
+  double transfer = 0;
+  double gradients = 2;
+  double optimizer = 2;
 };
 
 /// The fullest rank of a choice.
@@ -108,10 +123,14 @@ public:
   /// an even share of the layers.
   uint64_t lowerBound(const Choice &choice);
 
-  MemoryTimeline timeline(const Choice &choice, int64_t ppRank);
+  /// Memory of a pipeline rank over one step. Its peak() is memory().total(),
+  /// or less where a rank's largest stash and its logits never meet.
+  MemoryTimeline timeline(const Choice &choice, int64_t ppRank,
+                          const TimelineDurations &durations = {});
+
+  struct Impl;
 
 private:
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -115,7 +115,8 @@ private:
     sum += bytes(2 * width_ * tokens_ * m_.kvWidth() / kvWays);
     sum += bytes(2 * width_ * tokens_ * m_.valueWidth() / kvWays);
     sum += bytes(2 * width_ * tokens_ * m_.contextWidth() / t);
-    sum += bytes(4 * tokens_ * m_.heads / t);
+    if (p_.scores == 0 || !m_.linearBias) // a fused kernel's softmax statistics
+      sum += bytes(4 * tokens_ * m_.heads / t);
     if (m_.isMla()) // the latents before and after their norms
       sum += bytes(4 * width_ * part_ * (m_.mla.qRank + m_.mla.kvRank) +
                    2 * width_ * part_ * m_.mla.rope);

@@ -75,7 +75,7 @@ struct MemoryProfile {
   double allocator = 0;      ///< bytes taken over bytes asked for
   double stateAllocator = 0; ///< the same of the states
   // How layers are spread when the spec leaves it open: 0 evenly, 1 by
-  // parameters with the head, 2 with embedding and head as layers.
+  // parameters, the head's included.
   double layout = 0;
   /// Rows of the vocabulary are padded to this many times tp.
   double vocabularyMultiple = 0;

@@ -1,0 +1,73 @@
+//===- RepresentationTest.cpp - what a framework can do at all ------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/model/account/Representation.h"
+
+#include "tests/unit/account/Models.h"
+
+#include <gtest/gtest.h>
+
+using namespace reckon;
+using namespace reckon::model;
+
+namespace {
+
+std::string why(Representation representation, const model::Choice &choice,
+                const ModelShape &model = llama8B()) {
+  return representationForbids(representation, choice, model);
+}
+
+TEST(Representation, ReckonForbidsNothingByItself) {
+  EXPECT_EQ(
+      why(Representation::Reckon,
+          {.pp = 4, .v = 2, .zero = 3, .schedule = ScheduleKind::DualPipeV}),
+      "");
+}
+
+TEST(Representation, Megatron) {
+  EXPECT_EQ(why(Representation::Megatron, {.pp = 4, .zero = 1}), "");
+  EXPECT_NE(why(Representation::Megatron, {.zero = 2}), "");
+  EXPECT_NE(
+      why(Representation::Megatron, {.pp = 4, .schedule = ScheduleKind::ZbH1}),
+      "");
+  model::Choice chunks{.pp = 4,
+                       .v = 2,
+                       .numMicroBatches = 6,
+                       .schedule = ScheduleKind::Interleaved};
+  EXPECT_NE(why(Representation::Megatron, chunks), "");
+  chunks.numMicroBatches = 8;
+  EXPECT_EQ(why(Representation::Megatron, chunks), "");
+  EXPECT_NE(why(Representation::Megatron, {.tp = 2}, deepseekV3()), "");
+  EXPECT_EQ(why(Representation::Megatron, {.tp = 2, .sequenceParallel = true},
+                deepseekV3()),
+            "");
+}
+
+TEST(Representation, DeepSpeed) {
+  EXPECT_EQ(why(Representation::DeepSpeed, {.zero = 3}), "");
+  EXPECT_EQ(why(Representation::DeepSpeed, {.pp = 2, .zero = 1}), "");
+  EXPECT_NE(why(Representation::DeepSpeed, {.pp = 2, .zero = 2}), "");
+  EXPECT_NE(why(Representation::DeepSpeed, {.pp = 2, .v = 2}), "");
+  EXPECT_NE(why(Representation::DeepSpeed,
+                {.cp = 2, .contextMethod = ContextMethod::Ring}),
+            "");
+  EXPECT_EQ(why(Representation::DeepSpeed,
+                {.cp = 2, .contextMethod = ContextMethod::AllToAll}),
+            "");
+}
+
+TEST(Representation, TorchTitan) {
+  EXPECT_EQ(why(Representation::TorchTitan, {.pp = 4, .zero = 3}), "");
+  EXPECT_NE(why(Representation::TorchTitan, {.dp = 8, .zero = 1}), "");
+  EXPECT_NE(why(Representation::TorchTitan, {.tp = 2, .zero = 3}), "");
+  EXPECT_EQ(why(Representation::TorchTitan,
+                {.tp = 2, .sequenceParallel = true, .zero = 3}),
+            "");
+  EXPECT_NE(why(Representation::TorchTitan,
+                {.pp = 2, .zero = 3, .schedule = ScheduleKind::ZbH2}),
+            "");
+}
+
+} // namespace
