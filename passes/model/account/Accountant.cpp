@@ -188,7 +188,6 @@ private:
                               made.shape.kind == ScheduleKind::GPipe);
     made.defined = simple || whyNotSchedule(made.shape).empty();
     made.chunks = chunksOf(job.model, c);
-    made.exact = exact(c);
     if (job.representation == Representation::Reckon) {
       made.lanes.resize(c.pp);
       for (int64_t stage = 0; stage < c.stages(); ++stage) {
@@ -214,12 +213,7 @@ private:
       uint64_t logits = chunk.last ? a.logits : 0;
       return {lane + logits, logits};
     }
-    // What can be compiled is exact; for the rest a few layers stand for all,
-    // whose buffers take turns in the same places.
-    int64_t layers = chunk.layers();
-    if (!made.exact)
-      layers = std::min(layers, kLayersThatMatter);
-    StageShape shape{.layers = layers,
+    StageShape shape{.layers = std::min(chunk.layers(), kLayersThatMatter),
                      .first = chunk.first,
                      .last = chunk.last,
                      .tp = c.tp,
@@ -253,7 +247,10 @@ private:
         });
   }
 
-  static constexpr int64_t kLayersThatMatter = 4;
+  /// Of a layer's values only its input's gradient outlives it, so that after
+  /// a few layers the buffers of a fragment repeat in the same places: more
+  /// layers need no more workspace. Tests and every compile check this.
+  static constexpr int64_t kLayersThatMatter = 8;
 
   struct Frame {
     model::Choice choice;

@@ -81,6 +81,32 @@ TEST(Exact, EqualsStageModelToTheByte) {
   EXPECT_GT(compared, 4000);
 }
 
+// The account looks at eight layers of a fragment at most; here fragments of
+// more, over shapes that round and shapes that do not.
+TEST(Exact, ManyLayersNeedTheWorkspaceOfEight) {
+  for (int64_t hidden : {60, 96, 4096})
+    for (int64_t ffn : {100, 256, 14336})
+      for (int64_t kv : {2, 8})
+        for (int64_t heads : {8, 24})
+          for (int64_t tp : {1, 2})
+            for (bool sequence : {false, true})
+              for (auto recompute : {Recompute::None, Recompute::Full})
+                for (int64_t layers : {9, 13, 20}) {
+                  ModelDims dims{512, hidden, ffn, 80, heads, kv, 16, 64};
+                  StageShape shape{.layers = layers,
+                                   .first = hidden == 60,
+                                   .last = ffn == 100,
+                                   .tp = tp,
+                                   .sequenceParallel = sequence && tp > 1,
+                                   .microBatch = 1,
+                                   .recompute = recompute};
+                  StageShape eight = shape;
+                  eight.layers = 8;
+                  ASSERT_EQ(fragmentMemory(dims, shape).laneBytes(),
+                            fragmentMemory(dims, eight).laneBytes());
+                }
+}
+
 TEST(Exact, OnlyWhatTheCompilerLowers) {
   ModelShape m = llama8B();
   Accountant ours(jobOf(m)), megatron(jobOf(m, Representation::Megatron));
