@@ -270,8 +270,12 @@ Efficiency model::efficiencyFor(const Job &job,
     applyAll("family",
              [&](const std::string &k) { return k == result.family; });
     // Releases in the file's order: general ones first.
-    applyAll("release",
-             [&](const std::string &k) { return begins(k, job.profile); });
+    applyAll("release", [&](std::string_view key) {
+      size_t at = key.find('@');
+      if (at != key.npos && key.substr(at + 1) != kind)
+        return false;
+      return begins(key.substr(0, at), job.profile);
+    });
     size_t before = result.rows.size();
     applyAll("factor", [&](const std::string &k) { return k == factor; });
     result.fitted = result.rows.size() > before;

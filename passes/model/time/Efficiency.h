@@ -26,7 +26,9 @@ namespace reckon::model {
 /// One line of the table.
 struct EfficiencyRow {
   std::string scope; ///< global, generation, chip, family, release, factor
-  std::string key;   ///< whom it is about; empty for global
+  /// Whom it is about; empty for global. A release is the beginning of a
+  /// profile, with `@ampere` and the like for one generation only.
+  std::string key;
   std::string constant;
   double value = 0;
   /// P published measurement, G one global number, F read off the rows of one

@@ -34,6 +34,10 @@ double model::layerForward(const ModelShape &model, bool moe) {
   return 2 * layerMatmul(model, moe) + layerAttention(model, false);
 }
 
+double model::attentionForward(const ModelShape &model) {
+  return layerAttention(model, false);
+}
+
 double model::headForward(const ModelShape &model) {
   return 2 * static_cast<double>(model.vocab) *
          static_cast<double>(model.hidden);

@@ -31,6 +31,8 @@ ModelFlops modelFlops(const ModelShape &model, AttentionFlops convention);
 /// One layer's forward FLOPs per token, causal.
 double layerForward(const ModelShape &model, bool moe);
 double headForward(const ModelShape &model);
+/// The scores' and values' part of layerForward().
+double attentionForward(const ModelShape &model);
 
 /// The convention in one line, to print beside a figure.
 const char *describe(AttentionFlops convention);

@@ -75,6 +75,15 @@ StepTime TimeModel::step(const Choice &choice) const {
     double dense = layerForward(m, false);
     layerFlops = static_cast<double>(n.dense) * dense +
                  static_cast<double>(n.expert) * moe;
+    if (choice.recompute == Recompute::Selective) {
+      double core = attentionForward(m);
+      auto some = [&](double layer) {
+        return s.efficiency.selectiveMatmul * (layer - core) +
+               (s.efficiency.attentionKernel < 1 ? core : 0);
+      };
+      hardwareExtra += static_cast<double>(n.dense) * some(dense) +
+                       static_cast<double>(n.expert) * some(moe);
+    }
     hardwareExtra += static_cast<double>(n.denseFull) * dense +
                      static_cast<double>(n.expertFull) * moe;
     if (pipelineRank(choice.schedule, choice.pp, k) != priced.busiest)
@@ -105,7 +114,6 @@ StepTime TimeModel::step(const Choice &choice) const {
   time.step = priced.step;
   time.bubble = priced.bubble;
   time.optimizer = priced.optimizer;
-  Work compute = sums.forward + sums.backward + sums.recompute;
   double exposedLayer = sums.tensor.exposed + sums.context.exposed +
                         sums.expert.exposed + sums.shard.exposed;
   double host = micro * sums.host;
@@ -215,7 +223,6 @@ StepTime TimeModel::step(const Choice &choice) const {
                                               micro * sums.shard.exposed);
   lose("recompute", micro * sums.recompute.total());
   lose("imbalance_and_host", busiestIdeal - time.ideal + time.other);
-  (void)compute;
 
   time.efficiencyFamily = s.efficiency.family;
   time.efficiencyFactor = s.efficiency.factor;
