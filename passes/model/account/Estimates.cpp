@@ -129,6 +129,10 @@ std::string model::seriesFigure(const Job &job, const model::Choice &choice) {
   case 1:
     return text(weight) + " + " + text(whole) + " + " + text(optimizer) + "/d";
   case 2:
+    if (job.representation == Representation::TorchTitan)
+      return std::string(choice.pp > 1 ? "2 + 4 + " : "2 + ") +
+             text(p.shardedWeight + p.shardedGradient + p.shardedOptimizer) +
+             "/d";
     return text(weight) + " + " + text(whole + optimizer) + "/d";
   default:
     if (choice.pp > 1 && p.pipelineKeepsUnits > 0)

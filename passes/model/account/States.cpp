@@ -98,7 +98,7 @@ StateTable::Padded StateTable::pad(const std::vector<Run> &runs,
       int64_t elements = tensor.elements();
       if (zero_ >= 3 && representation_ == Representation::DeepSpeed)
         elements = elements < 100000 ? elements * d : roundUp(elements, d);
-      else if (zero_ >= 3)
+      else if (shardsWeights())
         elements = roundUp(tensor.rows, d) * tensor.columns;
       sizes.padded += run.times * elements;
     }
@@ -163,13 +163,16 @@ StateBytes StateTable::compute(const RankParts &parts) const {
     gradient = p.unitGradient;
     gradientShard = p.unitGradientShard;
   }
+  // FSDP2 without resharding between the passes is ZeRO-2 with sharded fp32
+  // weights.
+  bool sharded = shardsWeights();
   for (bool expert : {false, true}) {
     int64_t elements = whole(expert);
     if (!elements)
       continue;
     Padded sizes = pad(runs, expert);
     bytes.paddingElements += sizes.padded - elements;
-    if (zero_ >= 3) {
+    if (sharded) {
       bytes.parameters += bytesOf(full ? 4 : p.shardedWeight, sizes.shard);
       bytes.gradients += bytesOf(full ? 4 : p.shardedGradient, sizes.shard);
       bytes.optimizer += bytesOf(full ? 8 : p.shardedOptimizer, sizes.shard);
@@ -183,7 +186,7 @@ StateBytes StateTable::compute(const RankParts &parts) const {
                        bytesOf(gradientShard, shard);
     bytes.optimizer += bytesOf(optimizer, shard);
   }
-  if (zero_ < 3)
+  if (!sharded)
     return bytes;
 
   // Whole weights and gradients of the layers at work; the last unit, norm and
@@ -200,10 +203,10 @@ StateBytes StateTable::compute(const RankParts &parts) const {
     return bytes;
   }
   int64_t head = parts.last ? elements(tensors_.head) : 0;
-  int64_t gathered = bytesOf(p.gatheredUnits * width, layer);
   bytes.unitBytes =
-      gathered +
-      bytesOf(p.unreducedUnits * p.unreducedBytes, std::max(layer, head)) +
-      bytesOf(width, head);
+      bytesOf(p.unreducedUnits * p.unreducedBytes, std::max(layer, head));
+  bytes.unitBytes += zero_ == 2 ? bytesOf(width, bytes.elements)
+                                : bytesOf(p.gatheredUnits * width, layer) +
+                                      bytesOf(width, head);
   return bytes;
 }

@@ -58,6 +58,11 @@ private:
     const std::vector<RankTensor> *tensors;
     int64_t times;
   };
+  /// Whether a rank holds only its part of the weights between layers.
+  bool shardsWeights() const {
+    return zero_ >= 3 ||
+           (zero_ == 2 && representation_ == Representation::TorchTitan);
+  }
   StateBytes compute(const RankParts &parts) const;
   Padded pad(const std::vector<Run> &runs, bool expert) const;
   Padded padBuckets(const std::vector<Run> &runs, bool expert) const;

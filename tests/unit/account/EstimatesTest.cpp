@@ -79,6 +79,8 @@ TEST(Estimates, SeriesFigures) {
   EXPECT_EQ(figure(Representation::TorchTitan), "16/d");
   c.pp = 2;
   EXPECT_EQ(figure(Representation::TorchTitan), "2 + 4 + 16/d");
+  c.pp = 1, c.zero = 2; // weights stay gathered for the step
+  EXPECT_EQ(figure(Representation::TorchTitan), "2 + 16/d");
 }
 
 double sent(const Job &job, const model::Choice &c) {

@@ -61,6 +61,8 @@ TEST(States, BytesAParameter) {
            {Representation::DeepSpeed, "", 2, 2 + 14 / 64.0},
            {Representation::DeepSpeed, "", 3, 16 / 64.0},
            {Representation::TorchTitan, "", 3, 16 / 64.0},
+           {Representation::TorchTitan, "", 2, 16 / 64.0},
+           {Representation::TorchTitan, "", 0, 16},
            {Representation::Reckon, "", 0, 18},
            {Representation::Reckon, "", 1, 6 + 0.1875},
            {Representation::Reckon, "", 2, 2 + 0.25},
