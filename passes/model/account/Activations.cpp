@@ -55,9 +55,11 @@ public:
         2 * a.input + (m_.gated ? 2 : 1) * product +
         bytes(2 * width_ * tokens_ *
               (m_.qWidth() + m_.kvWidth() + m_.valueWidth()) / t);
+    uint64_t routedProduct = 0;
     if (moe) {
       double rows = routedRows();
       double expertInner = rows * m_.expertFfn / c_.etp;
+      routedProduct = bytes(2 * width_ * expertInner);
       a.routed = bytes(perInner * expertInner) + bytes(4 * width_ * rows * h) +
                  bytes(4.0 * part_ * m_.experts);
       a.matmulInputs += bytes(2 * width_ * (rows * h + expertInner));
@@ -71,8 +73,8 @@ public:
     if (p_.selectiveKeep > 0)
       a.selective = bytes(p_.selectiveKeep * static_cast<double>(whole));
     else if (exact_)
-      // Norm outputs and the product of the MLP are cheap to compute again.
-      a.selective = whole - 2 * a.input - product;
+      // Norm outputs and the products of the MLPs are cheap to compute again.
+      a.selective = whole - 2 * a.input - product - routedProduct;
     else
       a.selective = whole - a.scores;
     return a;
@@ -176,9 +178,19 @@ ActivationBytes model::activationBytes(const Job &job,
       a.context = 2 * block;
     }
   }
-  double inner = m.isMoe() ? std::max<double>(m.firstDense ? m.ffn : 0,
-                                              m.sharedExperts * m.expertFfn)
-                           : m.ffn;
-  a.temporaries = layers.bytes(2 * width * tokens * (2 * inner / t + h));
+  // Gradients of the inner values and of the output.
+  auto widest = [&](double inner) {
+    return 2 * width * tokens * (2 * inner / t + h);
+  };
+  double temporaries =
+      !m.isMoe() || m.firstDense > 0 ? widest(static_cast<double>(m.ffn)) : 0;
+  if (m.isMoe()) {
+    double inner = 2.0 * m.expertFfn / choice.etp + h;
+    temporaries =
+        std::max(temporaries,
+                 widest(static_cast<double>(m.sharedExperts * m.expertFfn)) +
+                     2 * width * layers.routedRows() * inner);
+  }
+  a.temporaries = layers.bytes(temporaries);
   return a;
 }

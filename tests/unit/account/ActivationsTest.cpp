@@ -140,6 +140,9 @@ TEST(Activations, Experts) {
   EXPECT_EQ(a.moe.routed, 4096u * (10 * (6 * 2048 + 4 * 7168) + 4 * 256));
   EXPECT_EQ(a.moe.mlp, 4096u * 6 * 2048); // the shared one
   EXPECT_EQ(a.dispatch, 4096u * 10 * 2 * 7168);
+  // Gradients at work: of gate, up and output of the shared expert and of the
+  // routed rows; those of a dense layer, 2 x 18432 + 7168 wide, are fewer.
+  EXPECT_EQ(a.temporaries, 4096u * 2 * (11 * (2 * 2048 + 7168)));
   job.moeCapacityFactor = 2; // rows that the blocks have room for: 16
   a = activationBytes(job, profile, {}, job.model.vocab);
   EXPECT_EQ(a.dispatch, 4096u * 16 * 2 * 7168);
