@@ -3,6 +3,8 @@
 // Part of Reckon, under the Apache License v2.0.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/model/account/Risk.h"
+
 #include "tests/unit/account/Models.h"
 
 #include <gtest/gtest.h>
@@ -106,6 +108,23 @@ TEST(Profiles, NanotronFourTerms) {
                  11.1 * tokens * 131072 + 0.8 * 1073741824.0;
     EXPECT_NEAR(accountant.peak(c).arena / fit, 1, 0.1) << dp << " " << batch;
   }
+}
+
+// 372 successful and 484 failed runs in all, and a fuller card fails more
+// often.
+TEST(Profiles, RiskRises) {
+  int64_t failed = 0, runs = 0;
+  double last = -1;
+  for (double at : {0.5, 0.9, 1.05, 1.15, 2.0}) {
+    MemoryRisk risk = memoryRisk(at);
+    EXPECT_TRUE(risk.from <= at && at < risk.to);
+    EXPECT_GT(risk.share(), last);
+    last = risk.share();
+    failed += risk.failed;
+    runs += risk.runs;
+  }
+  EXPECT_EQ(failed, 484);
+  EXPECT_EQ(runs, 856);
 }
 
 // Frameworks that can gather again do so when they must: with the gathered
