@@ -77,6 +77,16 @@ RankParts ChoiceFrame::parts(int64_t rank) const {
   return parts;
 }
 
+LaneBytes ChoiceFrame::lane(int64_t rank) const {
+  LaneBytes widest;
+  for (int64_t i = 0; i < shape.v; ++i) {
+    LaneBytes lane = lanes->laneOf(*this, chunks[stageOf(rank, i)]);
+    widest.lane = std::max(widest.lane, lane.lane);
+    widest.logits = std::max(widest.logits, lane.logits);
+  }
+  return widest;
+}
+
 /// Layers that are not fully recomputed beside ones that are keep everything.
 static Recompute restMode(const model::Choice &choice) {
   return choice.recompute == Recompute::Selective ? Recompute::Selective
@@ -324,10 +334,12 @@ private:
 
   void workspace() {
     if (ours_) {
-      const LaneBytes &lane = f_.lanes[rank_];
+      LaneBytes lane = f_.lane(rank_);
+      MemoryBasis basis =
+          f_.lanes->mirrors(f_) ? basis_ : MemoryBasis::Calibrated;
       sink_.add(Category::Logits, lane.logits, MemoryBasis::Exact, "logits",
                 [] { return std::string("in the workspace of the backward"); });
-      sink_.add(Category::Workspace, lane.lane - lane.logits, basis_,
+      sink_.add(Category::Workspace, lane.lane - lane.logits, basis,
                 "values in a fragment",
                 [] { return std::string("the largest of its fragments"); });
       uint64_t table = alignUp(

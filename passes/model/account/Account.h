@@ -37,6 +37,20 @@ struct LaneBytes {
   uint64_t lane = 0, logits = 0;
 };
 
+struct ChoiceFrame;
+
+/// Knows the fragments of reckon's chunks.
+class LaneSource {
+public:
+  virtual LaneBytes laneOf(const ChoiceFrame &frame,
+                           const ChunkLayers &chunk) = 0;
+  /// Whether they are those that the compiler emits.
+  virtual bool mirrors(const ChoiceFrame &frame) const = 0;
+
+protected:
+  ~LaneSource() = default;
+};
+
 /// A choice, ready to be accounted for rank by rank.
 struct ChoiceFrame {
   const Job &job;
@@ -48,13 +62,14 @@ struct ChoiceFrame {
   bool defined = true;             ///< the schedule has an order of its own
   bool exact = false;              ///< what the compiler would allocate
   std::vector<ChunkLayers> chunks; ///< by virtual stage
-  /// Only reckon: of the chunks that a rank runs, the widest.
-  std::vector<LaneBytes> lanes; ///< by pipeline rank
+  LaneSource *lanes = nullptr;     ///< only reckon
 
   int64_t stageOf(int64_t rank, int64_t chunk) const {
     return stageOfChunk(shape.kind, shape.p, shape.v, rank, chunk);
   }
   RankParts parts(int64_t rank) const;
+  /// The widest of the chunks that a rank runs in turn.
+  LaneBytes lane(int64_t rank) const;
 };
 
 /// Bytes of one chunk's stash of one micro-batch: everything kept from the

@@ -67,7 +67,7 @@ static bool divides(const ModelShape &m, const model::Choice &choice) {
          m.sequence % (choice.tp * choice.cp) == 0;
 }
 
-struct Accountant::Impl {
+struct Accountant::Impl final : LaneSource {
   Impl(const Job &job, MemoryProfile memoryProfile)
       : job(job), profile(std::move(memoryProfile)), again(profile),
         lowered(job.representation == Representation::Reckon &&
@@ -187,21 +187,19 @@ private:
         made.shape.v == 1 && (made.shape.kind == ScheduleKind::OneFOneB ||
                               made.shape.kind == ScheduleKind::GPipe);
     made.defined = simple || whyNotSchedule(made.shape).empty();
+    RECKON_CHECK(static_cast<int64_t>(c.layout.size()) == c.stages());
     made.chunks = chunksOf(job.model, c);
-    if (job.representation == Representation::Reckon) {
-      made.lanes.resize(c.pp);
-      for (int64_t stage = 0; stage < c.stages(); ++stage) {
-        LaneBytes lane = laneOf(made, made.chunks[stage]);
-        LaneBytes &widest =
-            made.lanes[rankOfStage(made.shape.kind, c.pp, c.v, stage)];
-        widest.lane = std::max(widest.lane, lane.lane);
-        widest.logits = std::max(widest.logits, lane.logits);
-      }
-    }
+    if (job.representation == Representation::Reckon)
+      made.lanes = this;
+  }
+
+  bool mirrors(const ChoiceFrame &made) const override {
+    return mirrored && divides(job.model, made.choice) &&
+           made.choice.recompute != Recompute::Selective;
   }
 
   /// Workspace of a chunk's fragments.
-  LaneBytes laneOf(const ChoiceFrame &made, const ChunkLayers &chunk) {
+  LaneBytes laneOf(const ChoiceFrame &made, const ChunkLayers &chunk) override {
     const model::Choice &c = made.choice;
     const ActivationBytes &a = made.activations;
     bool some = chunk.recomputed > 0;
