@@ -41,19 +41,27 @@ int compileMain(int argc, char **argv) {
   return compile(argc, argv);
 }
 
-/// Becomes reckon-run, which is the thin runtime on its own.
-int runMain(int argc, char **argv) {
+/// Becomes another program of the same folder.
+int become(const char *name, int argc, char **argv) {
   std::error_code error;
   std::filesystem::path self =
       std::filesystem::read_symlink("/proc/self/exe", error);
-  std::string program = (self.parent_path() / "reckon-run").string();
+  std::string program = (self.parent_path() / name).string();
   std::vector<char *> arguments(argv, argv + argc);
   arguments[0] = program.data();
   arguments.push_back(nullptr);
   execv(program.c_str(), arguments.data());
   return fail(ExitCode::Environment, "cannot start " + program + ": " +
                                          std::strerror(errno) +
-                                         "; build the target reckon-run");
+                                         "; build the target " + name);
+}
+
+/// The thin runtime on its own.
+int runMain(int argc, char **argv) { return become("reckon-run", argc, argv); }
+
+/// On its own because it brings the kernels' library.
+int calibrateMain(int argc, char **argv) {
+  return become("reckon-calibrate", argc, argv);
 }
 
 struct Command {
@@ -69,6 +77,7 @@ constexpr Command kCommands[] = {
     {"verify", verifyMain, "prove a plan directory again from its files"},
     {"goodput", goodputMain, "what failures and checkpoints cost"},
     {"run", runMain, "run a plan; the same as reckon-run"},
+    {"calibrate", calibrateMain, "measure this machine for the time model"},
     {"doctor", doctorMain, "what this machine has"},
 };
 
@@ -87,7 +96,7 @@ int main(int argc, char **argv) {
   if (argc >= 2 && argv[1][0] != '-')
     return fail(ExitCode::BadSpec,
                 std::string("expected a command (plan, compile, show, verify, "
-                            "goodput, run or doctor), got ") +
+                            "goodput, run, calibrate or doctor), got ") +
                     argv[1] + "; reckon --help explains them");
   // Only help, the version and mistakes are left.
   CLI::App app{"Reckon: a config compiler and launcher for training"};

@@ -241,6 +241,10 @@ std::string model::profileFamily(std::string_view profile,
   return best;
 }
 
+bool model::isEfficiencyConstant(std::string_view name) {
+  return findConstant(name) != nullptr;
+}
+
 std::string model::factorKey(const Job &job, std::string_view family) {
   return job.device.name + "/" + toString(job.precision) + "/" +
          std::string(family);

@@ -154,6 +154,9 @@ std::string profileFamily(std::string_view profile,
 Efficiency efficiencyFor(const Job &job,
                          const std::vector<EfficiencyRow> &table);
 
+/// Whether the table may have a constant of that name.
+bool isEfficiencyConstant(std::string_view name);
+
 /// The factor rows' key: `h100-sxm/bf16/NeMo`.
 std::string factorKey(const Job &job, std::string_view family);
 

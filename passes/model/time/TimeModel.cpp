@@ -309,6 +309,11 @@ std::vector<std::string> TimeModel::warnings() const {
   const Efficiency &e = state_->efficiency;
   const Job &job = state_->job;
   std::vector<std::string> warnings;
+  for (const auto &[name, value] : job.calibration)
+    if (!isEfficiencyConstant(name))
+      warnings.push_back("the calibration has \"" + name +
+                         "\", which is no constant of the time model; it is "
+                         "not used");
   if (!job.profile.empty() && !e.known)
     warnings.push_back("no run of the efficiency_profile \"" + job.profile +
                        "\" was measured; times use the global constants");

@@ -71,6 +71,9 @@ TEST(Efficiency, ACalibrationWins) {
   Efficiency e = efficiencyFor(job, efficiencyTable());
   EXPECT_EQ(e.eta, 0.5);
   EXPECT_EQ(e.memory, 0.4);
+  EXPECT_TRUE(TimeModel(job).warnings().empty());
+  job.calibration.emplace_back("warp", 9);
+  EXPECT_EQ(TimeModel(job).warnings().size(), 1u);
 }
 
 TEST(Efficiency, BrokenTablesNameTheirLine) {
