@@ -5,13 +5,9 @@
 //===----------------------------------------------------------------------===//
 #include "passes/search/schedule/Certify.h"
 
-#include <gtest/gtest.h>
+#include "Replay.h"
 
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <unistd.h>
+#include <gtest/gtest.h>
 
 using namespace reckon;
 using namespace reckon::model;
@@ -117,23 +113,6 @@ TEST(Certify, SameAnswerAndStepsEveryTime) {
   EXPECT_GT(first.steps, 0u);
   query.budget = 10;
   EXPECT_EQ(certify(query).reason, "the solver's budget is used up");
-}
-
-/// The z3 program's answer to an SMT-LIB text, or "" without the program.
-std::string replay(const std::string &text) {
-  if (std::system("command -v z3 >/dev/null 2>&1") != 0)
-    return "";
-  auto file = std::filesystem::temp_directory_path() /
-              ("reckon-certify-" + std::to_string(getpid()) + ".smt2");
-  std::ofstream(file) << text;
-  std::string command = "z3 " + file.string(), answer;
-  FILE *pipe = popen(command.c_str(), "r");
-  char buffer[256];
-  while (fgets(buffer, sizeof buffer, pipe))
-    answer += buffer;
-  pclose(pipe);
-  std::filesystem::remove(file);
-  return answer;
 }
 
 TEST(Certify, SmtLibReplays) {
