@@ -18,7 +18,8 @@ constexpr double K = 1024.0, M = K * K, G = K * M;
 constexpr double most = 9007199254740992.0; // 2^53: exact as a double
 
 constexpr std::string_view moe = "mixtral|deepseek_v3";
-constexpr std::string_view qwen = "llama|qwen2|qwen3";
+constexpr std::string_view grouped = "llama|qwen2|qwen3|mixtral";
+constexpr std::string_view rotary = "llama|mixtral|qwen2|qwen3|deepseek_v3";
 constexpr std::string_view mla = "deepseek_v3";
 
 using Kind = KeyKind;
@@ -32,34 +33,37 @@ std::vector<KeyRow> makeTable() {
   };
   auto number = [&](Kind kind, std::string_view path, std::string_view fallback,
                     double low, double high, std::string_view doc,
-                    std::string_view applies = "", std::string_view now = "") {
+                    std::string_view applies = "",
+                    std::string_view compiles = "") {
     KeyRow row;
     row.path = path, row.kind = kind, row.fallback = fallback;
     row.low = low, row.high = high, row.doc = doc;
-    row.applies = applies, row.now = now;
+    row.applies = applies, row.compiles = compiles;
     t.push_back(row);
   };
   auto words = [&](Kind kind, std::string_view path, std::string_view fallback,
-                   std::string_view all, std::string_view now,
+                   std::string_view all, std::string_view compiles,
                    std::string_view doc, std::string_view applies = "") {
     KeyRow row;
     row.path = path, row.kind = kind, row.fallback = fallback;
-    row.words = all, row.now = now, row.doc = doc, row.applies = applies;
+    row.words = all, row.compiles = compiles, row.doc = doc;
+    row.applies = applies;
     t.push_back(row);
   };
   auto special = [&](std::string_view path, std::string_view fallback,
-                     std::string_view type, std::string_view now,
+                     std::string_view type, std::string_view compiles,
                      std::string_view doc) {
     KeyRow row;
     row.path = path, row.kind = Kind::Special, row.fallback = fallback;
-    row.type = type, row.now = now, row.doc = doc;
+    row.type = type, row.compiles = compiles, row.doc = doc;
     t.push_back(row);
   };
 
-  section("model", "The model, in the names of a Hugging Face `config.json`; "
-                   "defaults are those of its Llama.");
-  special("model.hf_config", "", "a path", "none",
-          "Hugging Face `config.json` to start from; keys here override it.");
+  section("model", "The model, in the names and with the defaults of a Hugging "
+                   "Face `config.json`.");
+  special("model.hf_config", "", "a path", "",
+          "Hugging Face `config.json` to start from, relative to the YAML file "
+          "that names it; keys beside it override it.");
   words(Kind::Text, "model.name", "model", "", "",
         "Name for reports and run directories.");
   words(Kind::Word, "model.architecture", "required",
@@ -69,8 +73,9 @@ std::vector<KeyRow> makeTable() {
          "Rows of the embedding.");
   number(Kind::Integer, "model.hidden_size", "required", 1, 16 * M,
          "Width of the residual stream.");
-  number(Kind::Integer, "model.intermediate_size", "required", 1, 64 * M,
-         "Inner width of the feed-forward block.");
+  number(Kind::Integer, "model.intermediate_size",
+         "(required; `4 * hidden_size` for gpt2)", 1, 64 * M,
+         "Inner width of the dense feed-forward block.");
   number(Kind::Integer, "model.num_hidden_layers", "required", 1, 64 * K,
          "Decoder layers.");
   number(Kind::Integer, "model.num_attention_heads", "required", 1, 64 * K,
@@ -79,68 +84,78 @@ std::vector<KeyRow> makeTable() {
          1, 64 * K,
          "Key and value heads; query heads share them in equal groups.");
   number(Kind::Integer, "model.head_dim",
-         "(`hidden_size / num_attention_heads`)", 1, 64 * K,
-         "Width of a head; even, because of the rotary embedding.");
-  words(Kind::Switch, "model.tie_word_embeddings", "false", "", "false",
+         "(`hidden_size / num_attention_heads`; 128 for qwen3)", 1, 64 * K,
+         "Width of a head; even where the embedding is rotary. Without effect "
+         "on MLA.");
+  words(Kind::Switch, "model.tie_word_embeddings",
+        "(true for gpt2, else false)", "", "false",
         "Use one matrix for embedding and output.");
-  number(Kind::Real, "model.rope_theta", "10000.0", 1, 1e12,
-         "Base of the rotary frequencies.",
-         "llama|mixtral|qwen2|qwen3|deepseek_v3");
+  number(Kind::Real, "model.rope_theta",
+         "(1000000.0 for mixtral, else 10000.0)", 1, 1e12,
+         "Base of the rotary frequencies.", rotary);
   section("model.rope_scaling",
           "Rescaling of the rotary frequencies for long contexts. Optional; "
           "`none` means no rescaling.");
-  number(Kind::Real, "model.rms_norm_eps", "1.0e-6", 1e-30, 1,
-         "Added to the mean square inside RMSNorm.",
-         "llama|mixtral|qwen2|qwen3|deepseek_v3");
+  number(Kind::Real, "model.rms_norm_eps", "(1.0e-5 for mixtral, else 1.0e-6)",
+         1e-30, 1, "Added to the mean square inside RMSNorm.", rotary);
   number(Kind::Real, "model.initializer_range", "0.02", 0, 1e3,
          "Standard deviation of the initial matrices.");
-  number(Kind::Integer, "model.max_position_embeddings", "(no limit)", 1, most,
+  number(Kind::Integer, "model.max_position_embeddings",
+         "(no limit; `sequence_length` for gpt2)", 1, most,
          "Longest sequence that the model is made for; a longer "
-         "`sequence_length` is a warning.");
+         "`sequence_length` is a warning. For gpt2 the rows of the position "
+         "embedding, and a longer `sequence_length` is an error.");
   number(Kind::Real, "model.layer_norm_epsilon", "1.0e-5", 1e-30, 1,
          "Added to the variance inside LayerNorm.", "gpt2");
-  words(Kind::Word, "model.hidden_act", "silu",
+  words(Kind::Word, "model.hidden_act", "(gelu_new for gpt2, else silu)",
         "silu|gelu|gelu_new|gelu_pytorch_tanh|relu", "silu",
-        "Activation of the feed-forward block.");
-  words(Kind::Switch, "model.attention_bias", "false", "", "false",
-        "Biases in the attention projections.", qwen);
-  words(Kind::Switch, "model.qk_norm", "false", "", "false",
-        "RMSNorm on the queries and keys of each head.", qwen);
-  number(Kind::Integer, "model.q_lora_rank", "", 0, 16 * M,
-         "Rank of the query compression.", mla);
-  number(Kind::Integer, "model.kv_lora_rank", "", 0, 16 * M,
+        "Activation of the feed-forward block; gated but for gpt2.");
+  words(Kind::Switch, "model.attention_bias", "(true for qwen2, else false)",
+        "", "false", "Biases in the projections to queries, keys and values.",
+        grouped);
+  words(Kind::Switch, "model.qk_norm", "(true for qwen3, else false)", "",
+        "false", "RMSNorm on the queries and keys of each head.", grouped);
+  number(Kind::Integer, "model.q_lora_rank", "1536", 0, 16 * M,
+         "Rank of the query compression; 0 for none.", mla);
+  number(Kind::Integer, "model.kv_lora_rank", "512", 1, 16 * M,
          "Rank of the key and value compression.", mla);
-  number(Kind::Integer, "model.qk_nope_head_dim", "", 0, 64 * K,
+  number(Kind::Integer, "model.qk_nope_head_dim", "128", 1, 64 * K,
          "Head width without rotary embedding.", mla);
-  number(Kind::Integer, "model.qk_rope_head_dim", "", 0, 64 * K,
-         "Head width with rotary embedding.", mla);
-  number(Kind::Integer, "model.v_head_dim", "", 0, 64 * K,
+  number(Kind::Integer, "model.qk_rope_head_dim", "64", 1, 64 * K,
+         "Head width with rotary embedding; even.", mla);
+  number(Kind::Integer, "model.v_head_dim", "128", 1, 64 * K,
          "Width of a value head.", mla);
-  number(Kind::Integer, "model.num_local_experts", "", 0, 64 * K,
-         "Routed experts of a layer.", moe);
-  number(Kind::Integer, "model.n_routed_experts", "", 0, 64 * K,
-         "The same as `num_local_experts`.", moe);
-  number(Kind::Integer, "model.num_experts_per_tok", "", 0, 64 * K,
+  number(Kind::Integer, "model.num_local_experts",
+         "(8 for mixtral, 256 for deepseek_v3)", 0, 64 * K,
+         "Routed experts of a layer; 0 for a dense model.", moe, "0");
+  number(Kind::Integer, "model.n_routed_experts", "(`num_local_experts`)", 0,
+         64 * K, "The same as `num_local_experts`.", moe, "0");
+  number(Kind::Integer, "model.num_experts_per_tok",
+         "(2 for mixtral, 8 for deepseek_v3)", 1, 64 * K,
          "Experts that a token goes to.", moe);
-  number(Kind::Integer, "model.moe_intermediate_size", "", 0, 64 * M,
+  number(Kind::Integer, "model.moe_intermediate_size",
+         "(`intermediate_size` for mixtral, 2048 for deepseek_v3)", 1, 64 * M,
          "Inner width of an expert.", moe);
-  number(Kind::Integer, "model.n_shared_experts", "", 0, 64 * K,
-         "Experts that every token goes to.", moe);
-  number(Kind::Integer, "model.first_k_dense_replace", "", 0, 64 * K,
+  number(Kind::Integer, "model.n_shared_experts", "(1 for deepseek_v3, else 0)",
+         0, 64 * K, "Experts that every token goes to.", moe);
+  number(Kind::Integer, "model.first_k_dense_replace",
+         "(3 for deepseek_v3, else 0)", 0, 64 * K,
          "Leading layers without experts.", moe);
-  number(Kind::Real, "model.router_aux_loss_coef", "", 0, 1e6,
+  number(Kind::Real, "model.router_aux_loss_coef",
+         "(0.001 for mixtral, else 0)", 0, 1e6,
          "Weight of the load-balancing loss.", moe);
-  number(Kind::Real, "model.router_z_loss_coef", "", 0, 1e6,
+  number(Kind::Real, "model.router_z_loss_coef", "0", 0, 1e6,
          "Weight of the router's z-loss.", moe);
-  number(Kind::Integer, "model.num_nextn_predict_layers", "", 0, 64 * K,
-         "Multi-token prediction layers.", mla);
+  number(Kind::Integer, "model.num_nextn_predict_layers", "0", 0, 64,
+         "Multi-token prediction layers.", mla, "0");
 
   words(Kind::Word, "model.rope_scaling.rope_type", "required",
         "none|default|llama3|linear|dynamic|yarn|longrope",
         "none|default|llama3",
         "Kind of rescaling; `none` and `default` rescale nothing.");
-  number(Kind::Real, "model.rope_scaling.factor", "(required by llama3)", 1,
-         1e6, "Low frequencies are divided by this.");
+  number(Kind::Real, "model.rope_scaling.factor",
+         "(required by all but longrope)", 1, 1e6,
+         "Low frequencies are divided by this.");
   number(Kind::Real, "model.rope_scaling.low_freq_factor",
          "(required by llama3)", 1e-6, 1e6,
          "Wavelengths above original length / this are low frequencies.");
@@ -149,6 +164,16 @@ std::vector<KeyRow> makeTable() {
          "Wavelengths below original length / this are kept.");
   number(Kind::Integer, "model.rope_scaling.original_max_position_embeddings",
          "(required by llama3)", 1, most, "Context length before rescaling.");
+  number(Kind::Real, "model.rope_scaling.beta_fast", "(32)", 0, 1e6,
+         "Rotations above which a frequency is kept; only yarn.");
+  number(Kind::Real, "model.rope_scaling.beta_slow", "(1)", 0, 1e6,
+         "Rotations below which a frequency is divided; only yarn.");
+  number(Kind::Real, "model.rope_scaling.mscale", "", 0, 1e6,
+         "Factor of the attention's temperature; only yarn.");
+  number(Kind::Real, "model.rope_scaling.mscale_all_dim", "", 0, 1e6,
+         "The same for dimensions without rotary embedding; only yarn.");
+  number(Kind::Real, "model.rope_scaling.attention_factor", "", 0, 1e6,
+         "Factor of the attention's logits; only yarn and longrope.");
 
   section("cluster", "The machines.");
   special("cluster.accelerator", "required",
@@ -172,9 +197,10 @@ std::vector<KeyRow> makeTable() {
          "Mean time between failures of one device.");
   number(Kind::Real, "cluster.price_per_gpu_hour", "(2.5, 0 for `cpu`)", 0, 1e9,
          "Money for one device hour.");
-  special("cluster.calibration", "", "a path", "none",
-          "Measured efficiencies.");
-  words(Kind::Text, "cluster.efficiency_profile", "reckon", "", "reckon",
+  special("cluster.calibration", "", "a path", "",
+          "Measured efficiencies, as `reckon calibrate` writes them; relative "
+          "to the YAML file that names it.");
+  words(Kind::Text, "cluster.efficiency_profile", "reckon", "", "",
         "Whose software to predict; an unknown name means global constants, "
         "with a warning.");
   words(Kind::Text, "cluster.bootstrap_interface", "", "", "",
@@ -304,26 +330,37 @@ std::vector<KeyRow> makeTable() {
         "Split norms and residuals along the sequence inside a tensor "
         "group.");
   number(Kind::Degrees, "parallelism.context_parallel", "auto", 1, 64 * K,
-         "Ranks that share each sequence.", "", "1");
+         "Ranks that share each sequence; twice the number divides "
+         "`sequence_length`.",
+         "", "1");
   words(Kind::Words, "parallelism.context_parallel_method", "auto",
         "none|ring|all_gather|all_to_all", "",
         "Without effect while `context_parallel` is 1.");
   number(Kind::Degrees, "parallelism.pipeline_parallel", "auto", 1, 64 * K,
          "Pipeline stages.");
   number(Kind::Degrees, "parallelism.virtual_pipeline", "auto", 1, 64 * K,
-         "Chunks of layers per stage.", "", "1");
+         "Chunks of layers per pipeline rank.", "", "1");
   words(Kind::Words, "parallelism.pipeline_schedule", "auto",
         "gpipe|1f1b|interleaved_1f1b|bfs|zb_h1|zb_h2|zbv|dualpipe_v|"
         "synthesized|csv:FILE",
-        "1f1b|gpipe", "Order of forwards and backwards.");
+        "1f1b|gpipe",
+        "Order of forwards and backwards. `auto` chooses among the named ones; "
+        "`synthesized` is made by the solver; `csv:FILE` is read, relative to "
+        "the YAML file that names it.");
   special("parallelism.pipeline_layout", "auto",
           "auto, a list of layers per stage, or a Megatron layout string", "",
-          "Layers of each stage, such as [3, 5]; of the string, what maps to "
-          "that: E, t, L, |, *N and groups, such as \"Ettt|(tt|)*2tL\".");
+          "Layers of each virtual stage in the order of the forward, such as "
+          "[3, 5]; the embedding is with the first, the loss with the last, "
+          "and these two may have 0 layers. Of the string, what maps to that: "
+          "E, t, m, L, |, *N and groups, such as \"Ettt|(tt|)*2tL\".");
   number(Kind::Degrees, "parallelism.expert_parallel", "auto", 1, 64 * K,
-         "Ranks that share the experts.", "", "1");
+         "Ranks that share the experts, among the tensor · context · data "
+         "ranks of a pipeline rank.",
+         "", "1");
   number(Kind::Degrees, "parallelism.expert_tensor_parallel", "auto", 1, 64 * K,
-         "Ranks that share each expert's matrices.", "", "1");
+         "Ranks that share each expert's matrices; 1 while "
+         "`expert_parallel` is fixed and this is not given.",
+         "", "1");
   number(Kind::Degrees, "parallelism.data_parallel", "auto", 1, 1 * G,
          "Replicas; derived as world / (tensor · context · pipeline).");
   number(Kind::Degrees, "parallelism.zero_stage", "auto", 0, 3,
@@ -333,10 +370,13 @@ std::vector<KeyRow> makeTable() {
          "Sequences of one forward on one replica.");
   words(Kind::Words, "parallelism.recompute", "auto",
         "none|selective|full|{layers: n}", "none|full",
-        "Activations that the backward computes again.");
+        "Activations that the backward computes again: none, the attention's "
+        "inner ones, all of each layer, or all of n layers of each virtual "
+        "stage.");
   special("parallelism.moe_capacity_factor", "auto",
           "auto, none, or a number of at least 1", "auto|none",
-          "Bound of an expert's buffer.");
+          "Bound of an expert's buffer over the even share; `none` holds the "
+          "worst case, `auto` expects some imbalance.");
   words(Kind::Word, "parallelism.representation", "reckon",
         "reckon|megatron|deepspeed|torchtitan", "reckon",
         "Whose memory and traffic to account for.");
@@ -352,8 +392,11 @@ std::vector<KeyRow> makeTable() {
 
   section("search", "What the planner looks for. Optional.");
   words(Kind::Word, "search.objective", "step_time",
-        "step_time|time_to_train|cost|memory", "step_time",
-        "What to make smallest.");
+        "step_time|time_to_train|cost|memory", "", "What to make smallest.");
+  words(Kind::Word, "search.space", "(compilable on `cpu`, else all)",
+        "all|compilable", "compilable",
+        "Which choices are considered: all that can be accounted for, or those "
+        "that `reckon compile` can lower.");
   number(Kind::Real, "search.time_limit_s", "60", 1e-3, 1e9,
          "Seconds of search.");
   number(Kind::Integer, "search.top", "5", 1, 1e6, "Candidates to report.");

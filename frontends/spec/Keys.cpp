@@ -219,23 +219,24 @@ std::string keyTableMarkdown() {
       continue;
     out += "### `" + std::string(section.path) + "`\n\n";
     out += std::string(section.doc) + "\n\n";
-    out += "| key | type | range | default | meaning | supported now |\n";
+    out += "| key | type | range | default | meaning | compiled now |\n";
     out += "|---|---|---|---|---|---|\n";
     for (const KeyRow *row : keys) {
       std::string fallback(row->fallback);
       if (!fallback.empty() && fallback != "required" && fallback[0] != '(')
         fallback = "`" + fallback + "`";
-      std::string now = row->now.empty()
-                            ? "all"
-                            : "`" + listWords(splitWords(row->now)) + "`";
+      std::string compiles =
+          row->compiles.empty()
+              ? "all"
+              : "`" + listWords(splitWords(row->compiles)) + "`";
       if (row->kind == KeyKind::Section)
-        now = "see below";
+        compiles = "see below";
       std::string doc(row->doc);
       if (!row->applies.empty())
         doc += " Only: " + listWords(splitWords(row->applies)) + ".";
       out += "| `" + std::string(row->path) + "` | " + cell(typeText(*row)) +
              " | " + rangeText(*row) + " | " + cell(fallback) + " | " +
-             cell(doc) + " | " + cell(now) + " |\n";
+             cell(doc) + " | " + cell(compiles) + " |\n";
     }
     out += "\n";
   }

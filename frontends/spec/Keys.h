@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One row a key: type, range, default, known words, words that this version
-// supports, meaning. Readers, messages, suggestions and docs/spec.md all come
-// from the same rows.
+// One row a key: type, range, default, known words, what can be compiled,
+// meaning. Readers, messages, suggestions, docs/spec.md and the JSON Schema all
+// come from the same rows.
 //
 //===----------------------------------------------------------------------===//
 #ifndef RECKON_FRONTENDS_SPEC_KEYS_H
@@ -43,7 +43,8 @@ struct KeyRow {
   double low = 0;
   double high = 0;
   std::string_view words; ///< all known ones, separated by |
-  std::string_view now;   ///< the supported ones; empty means all
+  /// The values that `reckon compile` can lower; empty means all.
+  std::string_view compiles;
   std::string_view doc;
   std::string_view type;    ///< only Special: what it takes, for people
   std::string_view applies; ///< architectures with this key; empty means all

@@ -57,17 +57,15 @@ std::optional<std::string> expand(std::string_view text, std::string &problem) {
         out += unit;
       repeatable = false;
       i = end - 1;
-    } else if (c == 't' || c == 'E' || c == 'L' || c == '|') {
+    } else if (c == 't' || c == 'm' || c == 'E' || c == 'L' || c == '|') {
       last = out.size();
       repeatable = true;
       out += c;
-    } else if (c == 'm') {
-      return fail("multi-token prediction layers (m) are not supported by "
-                  "this version; remove them");
     } else {
-      return fail(std::string("the character ") + c +
-                  " is not E, t, L, | or a repetition; write layers per stage "
-                  "as a list, such as [3, 5]");
+      return fail(
+          std::string("the character ") + c +
+          " is not E, t, m, L, | or a repetition; write layers per stage "
+          "as a list, such as [3, 5]");
     }
   }
   if (group)
@@ -77,8 +75,8 @@ std::optional<std::string> expand(std::string_view text, std::string &problem) {
 
 } // namespace
 
-std::optional<std::vector<int64_t>> parseMegatronLayout(std::string_view text,
-                                                        std::string &problem) {
+std::optional<MegatronLayout> parseMegatronLayout(std::string_view text,
+                                                  std::string &problem) {
   std::optional<std::string> flat = expand(text, problem);
   if (!flat)
     return std::nullopt;
@@ -91,20 +89,30 @@ std::optional<std::vector<int64_t>> parseMegatronLayout(std::string_view text,
               "example Ettt|tttL";
     return std::nullopt;
   }
-  std::vector<int64_t> stages(1, 0);
-  for (char c : *flat) {
-    if (c == '|')
-      stages.push_back(0);
-    else if (c == 't')
-      ++stages.back();
-  }
-  for (int64_t layers : stages)
-    if (layers == 0) {
-      problem = "a stage without layers (t) is not supported by this version; "
-                "give each stage one at least";
+  MegatronLayout layout;
+  size_t mtp = flat->find('m');
+  if (mtp != std::string::npos) {
+    layout.mtpLayers = static_cast<int64_t>(flat->size() - 1 - mtp);
+    if (flat->find_first_not_of('m', mtp) != flat->size() - 1) {
+      problem = "multi-token prediction layers (m) are accounted with the "
+                "loss; write them right before L, as in tmL";
       return std::nullopt;
     }
-  return stages;
+  }
+  layout.stages.assign(1, 0);
+  for (char c : *flat) {
+    if (c == '|')
+      layout.stages.push_back(0);
+    else if (c == 't')
+      ++layout.stages.back();
+  }
+  for (size_t i = 1; i + 1 < layout.stages.size(); ++i)
+    if (layout.stages[i] == 0) {
+      problem = "a stage holds neither E, L nor a layer (t); give each inner "
+                "stage one layer at least";
+      return std::nullopt;
+    }
+  return layout;
 }
 
 } // namespace reckon

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "frontends/spec/Load.h"
 
+#include "frontends/spec/Compilable.h"
 #include "frontends/spec/Reader.h"
 #include "frontends/spec/Yaml.h"
 
@@ -108,12 +109,17 @@ Result<Spec> loadSpec(const std::vector<std::string> &files,
   spec.model = readModel(reader);
   spec.cluster = readCluster(reader);
   spec.training = readTraining(reader);
-  spec.parallelism = readParallelism(reader);
+  spec.parallelism = readParallelism(reader, spec.model);
   spec.constraints = readConstraints(reader, spec.cluster);
   spec.search = readSearch(reader);
   checkSpec(spec, reader);
   if (!found.empty())
     return fail();
+  if (!spec.search.space.given && spec.cluster.accelerator->isCpu() &&
+      notCompilable(spec).empty())
+    spec.search.space.value = SearchSpace::Compilable;
+  if (*spec.search.space == SearchSpace::Compilable)
+    restrictToCompilable(spec);
   sortByPlace(spec.warnings, files);
   spec.canonical = canonicalYaml(merged);
   return spec;

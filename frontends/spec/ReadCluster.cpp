@@ -127,17 +127,14 @@ ClusterSpec readCluster(Reader &reader) {
     cluster.memoryReserveGib.value = accelerator.memoryReserveGib;
   if (!cluster.pricePerGpuHour.given)
     cluster.pricePerGpuHour.value = accelerator.isCpu() ? 0 : 2.5;
+  cluster.calibration.loc = reader.locate("cluster.calibration");
   if (const Entry *calibration = reader.find("cluster.calibration");
       calibration && !isNeutral(calibration->value))
-    reader.error(calibration->loc,
-                 "cluster.calibration is not supported by this version; leave "
-                 "it out, times then use nominal figures");
-  const std::string &profile = *cluster.efficiencyProfile;
-  if (!profile.empty() && profile != "reckon" && profile != "none" &&
-      profile != "auto")
-    reader.warn(cluster.efficiencyProfile.loc,
-                "cluster.efficiency_profile " + quoteForMessage(profile) +
-                    " is not known; times use global constants");
+    if (std::optional<std::string> path = reader.readText(
+            calibration->value, *findKey("cluster.calibration"))) {
+      cluster.calibration.given = true;
+      cluster.calibration.value = resolvePath(calibration->value.loc, *path);
+    }
   if (accelerator.memGb > 0 && *cluster.memoryReserveGib >= accelerator.memGb)
     reader.error(cluster.memoryReserveGib.loc,
                  "expected cluster.memory_reserve_gib below the accelerator's "

@@ -9,14 +9,6 @@
 namespace reckon {
 namespace {
 
-/// The folder that a relative path in this file starts from.
-std::string folderOf(const SourceLoc &loc) {
-  size_t slash = loc.file.rfind('/');
-  if (loc.file.compare(0, 6, "--set ") == 0 || slash == std::string::npos)
-    return "";
-  return slash == 0 ? "/" : loc.file.substr(0, slash);
-}
-
 OptimizerSpec readOptimizer(Reader &reader) {
   const std::string section = "training.optimizer";
   OptimizerSpec optimizer;
@@ -121,9 +113,8 @@ DataSpec readData(Reader &reader) {
   if (const Entry *given = reader.find(tokenizer.path)) {
     data.tokenizer.given = true;
     std::optional<std::string> text = reader.readText(given->value, tokenizer);
-    if (text && *text != "byte" && !isNeutral(given->value))
-      reader.refuse(given->value.loc, tokenizer,
-                    "the tokenizer " + quoteForMessage(*text));
+    if (text && !isNeutral(given->value))
+      data.tokenizer.value = *text;
   }
   return data;
 }
@@ -139,21 +130,17 @@ CheckpointSpec readCheckpoint(Reader &reader) {
   checkpoint.keep = reader.integer(section + ".keep");
   checkpoint.async = reader.flag(section + ".async");
   const KeyRow &interval = *findKey("training.checkpoint.interval");
-  bool refused = false;
+  checkpoint.interval.loc = reader.locate(interval.path);
   if (const Entry *given = reader.find(interval.path);
       given && !isNeutral(given->value)) {
     KeyRow steps = interval;
     steps.kind = KeyKind::Integer;
     steps.low = 0, steps.high = 1e12;
-    if (std::optional<int64_t> value = reader.readInteger(given->value, steps);
-        !value || *value > 0) {
-      refused = true;
-      if (value)
-        reader.refuse(given->value.loc, interval,
-                      "an interval of " + std::to_string(*value) + " steps");
-    }
+    checkpoint.interval.given = true;
+    checkpoint.interval.value =
+        reader.readInteger(given->value, steps).value_or(0);
   }
-  if (checkpoint.given && !refused)
+  if (checkpoint.given)
     reader.warn(checkpoint.loc, "training.checkpoint is read, but this version "
                                 "writes no checkpoints");
   return checkpoint;
@@ -168,11 +155,15 @@ TrainingSpec readTraining(Reader &reader) {
   training.globalBatchSize = reader.integer("training.global_batch_size");
   training.trainSteps = reader.integer("training.train_steps");
   Field<std::string> precision = reader.word("training.precision");
-  training.precision.value =
-      *precision == "fp32" ? Precision::Fp32 : Precision::Bf16;
+  training.precision.value = Precision::Bf16;
+  for (Precision each : {Precision::Fp32, Precision::Fp8})
+    if (*precision == toString(each))
+      training.precision.value = each;
   training.precision.loc = precision.loc;
   training.precision.given = precision.given;
   Field<std::string> reduce = reader.word("training.grad_reduce_dtype");
+  training.gradReduceDtype.value =
+      *reduce == "bf16" ? GradReduceDtype::Bf16 : GradReduceDtype::Fp32;
   training.gradReduceDtype.loc = reduce.loc;
   training.gradReduceDtype.given = reduce.given;
   training.optimizer = readOptimizer(reader);

@@ -43,6 +43,20 @@ bool isNeutral(const Node &node) {
          (node.isScalar() && (node.text == "none" || node.text == "auto"));
 }
 
+std::string folderOf(const SourceLoc &loc) {
+  size_t slash = loc.file.rfind('/');
+  if (loc.file.compare(0, 6, "--set ") == 0 || slash == std::string::npos)
+    return "";
+  return slash == 0 ? "/" : loc.file.substr(0, slash);
+}
+
+std::string resolvePath(const SourceLoc &loc, const std::string &path) {
+  std::string folder = folderOf(loc);
+  if (folder.empty() || path.empty() || path.front() == '/')
+    return path;
+  return (folder.back() == '/' ? folder : folder + "/") + path;
+}
+
 const KeyRow &Reader::row(std::string_view path) const {
   const KeyRow *found = findKey(path);
   RECKON_CHECK(found);
@@ -88,23 +102,6 @@ void Reader::wrong(const Node &node, const KeyRow &row, std::string remedy) {
                       "; " + remedy);
 }
 
-void Reader::refuse(const SourceLoc &loc, const KeyRow &row,
-                    std::string_view value) {
-  std::vector<std::string> now = splitWords(row.now);
-  if (row.kind == KeyKind::Degrees || row.kind == KeyKind::Switches ||
-      row.kind == KeyKind::Words)
-    now.insert(now.begin(), "auto");
-  error(loc, std::string(row.path) + ": " + std::string(value) +
-                 " is not supported by this version; use " + listWords(now));
-}
-
-void Reader::refusedInList(const SourceLoc &loc, const KeyRow &row,
-                           std::string_view value) {
-  warn(loc, std::string(row.path) + ": " + std::string(value) +
-                " is not supported by this version and is left out of the "
-                "list");
-}
-
 void Reader::missing(const KeyRow &row) {
   std::string path(row.path);
   // A section that is missing as a whole is one finding, not one a key.
@@ -126,15 +123,6 @@ void Reader::missing(const KeyRow &row) {
   error(locate(path), "expected the key " + path + ", got none; add `" +
                           std::string(row.name()) + ":` with " +
                           row.expected() + " under " + section);
-}
-
-bool Reader::supports(const KeyRow &row, std::string_view value) {
-  if (row.now.empty())
-    return true;
-  for (const std::string &word : splitWords(row.now))
-    if (word == value)
-      return true;
-  return false;
 }
 
 template <typename T> Field<T> Reader::start(const KeyRow &row) const {
@@ -244,12 +232,8 @@ Field<bool> Reader::flag(std::string_view path) {
   // A switch that is off by default may also be turned off by a neutral word.
   if (isNeutral(entry->value))
     return field;
-  if (std::optional<bool> value = readSwitch(entry->value, r)) {
-    if (!supports(r, *value ? "true" : "false"))
-      refuse(entry->value.loc, r, *value ? "true" : "false");
-    else
-      field.value = *value;
-  }
+  if (std::optional<bool> value = readSwitch(entry->value, r))
+    field.value = *value;
   return field;
 }
 
@@ -275,9 +259,6 @@ Field<std::string> Reader::word(std::string_view path) {
         node.isScalar() ? nearestWord(node.text, known) : std::string();
     wrong(node, r,
           near.empty() ? "choose one of them" : "did you mean " + near + "?");
-    field.value.clear();
-  } else if (!supports(r, node.text)) {
-    refuse(node.loc, r, node.text);
     field.value.clear();
   } else {
     field.value = node.text;
@@ -320,8 +301,10 @@ Choice<int64_t> Reader::degrees(std::string_view path) {
   const KeyRow &r = row(path);
   Choice<int64_t> choice;
   choice.loc = locate(path);
-  for (const std::string &word : splitWords(r.now))
-    choice.values.push_back(*parseInteger(word));
+  // A domain of a few values is filled in.
+  if (r.high - r.low < 8)
+    for (double value = r.low; value <= r.high; ++value)
+      choice.values.push_back(static_cast<int64_t>(value));
   const Entry *entry = find(path);
   if (!entry || isNeutral(entry->value))
     return choice;
@@ -333,33 +316,18 @@ Choice<int64_t> Reader::degrees(std::string_view path) {
   }
   Choice<int64_t> chosen;
   chosen.given = true, chosen.isAuto = false, chosen.loc = choice.loc;
-  const Node *refused = nullptr;
-  bool broken = false;
-  for (const Node *item : alternatives(node)) {
-    std::optional<int64_t> value = readInteger(*item, r);
-    if (!value)
-      broken = true;
-    else if (supports(r, std::to_string(*value)))
+  for (const Node *item : alternatives(node))
+    if (std::optional<int64_t> value = readInteger(*item, r))
       chosen.values.push_back(*value);
-    else if (!refused)
-      refused = item;
-    if (value && node.isList() && !supports(r, std::to_string(*value)))
-      refusedInList(item->loc, r, item->text);
-  }
   settle(chosen);
-  if (!chosen.values.empty())
-    return chosen;
-  if (refused && !broken)
-    refuse(refused->loc, r, refused->text);
-  return choice;
+  return chosen.values.empty() ? choice : chosen;
 }
 
 Choice<bool> Reader::switches(std::string_view path) {
   const KeyRow &r = row(path);
   Choice<bool> choice;
   choice.loc = locate(path);
-  for (const std::string &word : splitWords(r.now))
-    choice.values.push_back(*parseBool(word));
+  choice.values = {true, false};
   const Entry *entry = find(path);
   if (!entry)
     return choice;
@@ -390,7 +358,7 @@ Choice<std::string> Reader::choice(std::string_view path,
   std::vector<std::string> known = splitWords(r.words);
   Choice<std::string> choice;
   choice.loc = locate(path);
-  choice.values = splitWords(r.now.empty() ? r.words : r.now);
+  choice.values = known;
   const Entry *entry = find(path);
   bool noneIsWord =
       std::find(known.begin(), known.end(), "none") != known.end();
@@ -405,8 +373,6 @@ Choice<std::string> Reader::choice(std::string_view path,
   }
   Choice<std::string> chosen;
   chosen.given = true, chosen.isAuto = false, chosen.loc = choice.loc;
-  std::optional<std::pair<SourceLoc, std::string>> refused;
-  bool broken = false;
   for (const Node *item : alternatives(node)) {
     std::optional<std::string> word;
     if (spelling)
@@ -419,23 +385,12 @@ Choice<std::string> Reader::choice(std::string_view path,
       std::string near = word ? nearestWord(*word, known) : std::string();
       wrong(*item, r,
             near.empty() ? "choose among them" : "did you mean " + near + "?");
-      broken = true;
-    } else if (supports(r, *word)) {
-      chosen.values.push_back(*word);
     } else {
-      std::string shown = item->isScalar() ? item->text : *word;
-      if (node.isList())
-        refusedInList(item->loc, r, shown);
-      if (!refused)
-        refused.emplace(item->loc, shown);
+      chosen.values.push_back(*word);
     }
   }
   settle(chosen);
-  if (!chosen.values.empty())
-    return chosen;
-  if (refused && !broken)
-    refuse(refused->first, r, refused->second);
-  return choice;
+  return chosen.values.empty() ? choice : chosen;
 }
 
 } // namespace reckon

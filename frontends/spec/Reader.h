@@ -4,10 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Every read names a path of the key table; type, range, default and the words
-// that this version supports come from its row. A value that cannot be used is
-// reported once and reads as zero, empty or auto, which the checks between
-// values skip.
+// Every read names a path of the key table; type, range, default and words come
+// from its row. A value that cannot be used is reported once and reads as zero,
+// empty or auto, which the checks between values skip.
 //
 //===----------------------------------------------------------------------===//
 #ifndef RECKON_FRONTENDS_SPEC_READER_H
@@ -54,7 +53,7 @@ public:
   Choice<std::string> choice(std::string_view path,
                              const Spelling &spelling = {});
 
-  /// One value by a row's kind and range, without support; errors reported.
+  /// One value by a row's kind and range; errors reported.
   std::optional<int64_t> readInteger(const Node &node, const KeyRow &row);
   std::optional<double> readReal(const Node &node, const KeyRow &row);
   std::optional<bool> readSwitch(const Node &node, const KeyRow &row);
@@ -62,18 +61,12 @@ public:
 
   /// `message`: expected, got and remedy about the value of a row.
   void wrong(const Node &node, const KeyRow &row, std::string remedy);
-  /// Refuses a known value: "... is not supported by this version; use ...".
-  void refuse(const SourceLoc &loc, const KeyRow &row, std::string_view value);
   /// Reports a required key that is absent.
   void missing(const KeyRow &row);
-  /// Whether `value` is among the supported ones of a row.
-  static bool supports(const KeyRow &row, std::string_view value);
 
 private:
   template <typename T> Field<T> start(const KeyRow &row) const;
   template <typename T> void settle(Choice<T> &choice);
-  void refusedInList(const SourceLoc &loc, const KeyRow &row,
-                     std::string_view value);
   const KeyRow &row(std::string_view path) const;
 
   const Node &root_;
@@ -85,18 +78,30 @@ private:
 /// true for `none`, `auto` and null: no wish.
 bool isNeutral(const Node &node);
 
+/// The folder that a relative path written at this place starts from; empty for
+/// the current one.
+std::string folderOf(const SourceLoc &loc);
+/// A path as written at `loc`, as seen from the current folder.
+std::string resolvePath(const SourceLoc &loc, const std::string &path);
+
 // The sections, each in a file of its own.
 ModelSpec readModel(Reader &reader);
 ClusterSpec readCluster(Reader &reader);
 ResilienceSpec readResilience(Reader &reader);
 TrainingSpec readTraining(Reader &reader);
-ParallelismSpec readParallelism(Reader &reader);
+ParallelismSpec readParallelism(Reader &reader, const ModelSpec &model);
 ConstraintsSpec readConstraints(Reader &reader, const ClusterSpec &cluster);
 SearchSpec readSearch(Reader &reader);
 
 /// Checks the sections against each other and against the world size; narrows
 /// choices that follow from others.
 void checkSpec(Spec &spec, Reader &reader);
+/// Its part about the degrees and the batch.
+void checkParallelism(Spec &spec, Reader &reader);
+/// Its part about a fixed schedule; `microBatches` of a step, 0 when not known.
+void checkSchedule(ParallelismSpec &p, int64_t microBatches, Reader &reader);
+/// Its part about what a framework can do with the fixed values.
+void checkRepresentation(const ParallelismSpec &p, Reader &reader);
 
 /// Reports unknown keys and values where a map of keys must be, in the tree of
 /// one file. Adds to `excused` the required keys that a misspelt one hides.

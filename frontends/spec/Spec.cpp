@@ -14,7 +14,21 @@ std::string DataSpec::resolvedPath() const {
 }
 
 const char *toString(RopeType type) {
-  return type == RopeType::Llama3 ? "llama3" : "none";
+  switch (type) {
+  case RopeType::None:
+    return "none";
+  case RopeType::Llama3:
+    return "llama3";
+  case RopeType::Linear:
+    return "linear";
+  case RopeType::Dynamic:
+    return "dynamic";
+  case RopeType::Yarn:
+    return "yarn";
+  case RopeType::LongRope:
+    return "longrope";
+  }
+  return "";
 }
 
 const char *toString(Precision precision) {

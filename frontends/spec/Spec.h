@@ -36,9 +36,10 @@ template <typename T> struct Field {
 
 /// What the planner may choose from for one key. `isAuto` leaves the choice to
 /// the planner. `values` are the allowed ones, none twice, in the order
-/// written; a fixed value is a list of one. Where this version knows the whole
-/// domain (everything but the sizes tensor_parallel, pipeline_parallel,
-/// data_parallel and micro_batch_size) `values` is filled for auto too.
+/// written; a fixed value is a list of one. Where the whole domain is known
+/// (zero_stage, pipeline_schedule, recompute, the switches and methods)
+/// `values` is filled for auto too; it is empty for degrees, unless the rest of
+/// the spec leaves one value only (expert_parallel of a dense model: 1).
 template <typename T> struct Choice {
   bool isAuto = true;
   std::vector<T> values;
@@ -55,16 +56,23 @@ template <typename T> struct Choice {
   }
 };
 
-enum class RopeType { None, Llama3 };
+enum class RopeType { None, Llama3, Linear, Dynamic, Yarn, LongRope };
 
-/// Rescaling of rotary frequencies; the formula is the one of Hugging Face's
-/// `rope_type: llama3`.
+/// Rescaling of rotary frequencies, with the names and formulas of Hugging
+/// Face's `rope_type`. It costs no memory and next to no time; only Llama3 can
+/// be compiled.
 struct RopeScalingSpec {
   Field<RopeType> type;
   Field<double> factor;
-  Field<double> lowFreqFactor;
-  Field<double> highFreqFactor;
+  Field<double> lowFreqFactor;  ///< only llama3
+  Field<double> highFreqFactor; ///< only llama3
   Field<int64_t> originalMaxPositionEmbeddings;
+  // Only yarn; 0 when not given.
+  Field<double> betaFast;
+  Field<double> betaSlow;
+  Field<double> mscale;
+  Field<double> mscaleAllDim;
+  Field<double> attentionFactor;
 };
 
 /// The model; keys and defaults are those of a Hugging Face config.json.
@@ -83,8 +91,10 @@ struct ModelSpec {
   Field<double> ropeTheta;
   RopeScalingSpec ropeScaling;
   Field<double> rmsNormEps;
+  Field<double> layerNormEpsilon; ///< only gpt2
   Field<double> initializerRange;
-  /// 0 when not given; for Llama only a warning compares it with the sequence.
+  /// Rows of gpt2's position embedding, by default the sequence length. For
+  /// the others 0 when not given, and only a warning compares it with that.
   Field<int64_t> maxPositionEmbeddings;
   Field<std::string> hiddenAct;
   Field<bool> attentionBias;
@@ -101,6 +111,8 @@ struct ModelSpec {
   Field<int64_t> moeIntermediateSize;
   Field<int64_t> nSharedExperts;
   Field<int64_t> firstKDenseReplace;
+  Field<double> routerAuxLossCoef;
+  Field<double> routerZLossCoef;
   Field<int64_t> numNextnPredictLayers; ///< multi-token prediction
 };
 
@@ -139,7 +151,9 @@ struct ClusterSpec {
   Field<double> hostMemoryGib; ///< per node; 0 when not known
   Field<double> gpuMtbfHours;
   Field<double> pricePerGpuHour;
-  Field<std::string> efficiencyProfile;  ///< empty when not given
+  /// Measured efficiencies: the path from the current folder, or empty.
+  Field<std::string> calibration;
+  Field<std::string> efficiencyProfile;  ///< `reckon` when not given
   Field<std::string> bootstrapInterface; ///< empty when not given
   ResilienceSpec resilience;
   SlurmSpec slurm;
@@ -179,12 +193,12 @@ struct LrScheduleSpec {
 struct DataSpec {
   SourceLoc loc;
   bool given = false;        ///< whether training.data is there at all
-  Field<std::string> format; ///< text
+  Field<std::string> format; ///< text or megatron
   Field<std::string> path;   ///< as written
   /// Folder that a relative `path` starts from: the one of the YAML file that
   /// names it, empty for the current one.
   std::string folder;
-  Field<std::string> tokenizer; ///< byte
+  Field<std::string> tokenizer; ///< byte, or a path as written
 
   /// `path` as seen from the current folder.
   std::string resolvedPath() const;
@@ -194,6 +208,7 @@ struct CheckpointSpec {
   SourceLoc loc;
   bool given = false;
   Field<std::string> dir;
+  Field<int64_t> interval; ///< steps; 0 for auto and for none
   Field<int64_t> keep;
   Field<bool> async;
 };
@@ -243,9 +258,12 @@ struct ParallelismSpec {
   Choice<int64_t> pipelineParallel;
   Choice<int64_t> virtualPipeline;
   Choice<PipelineSchedule> pipelineSchedule;
-  std::string scheduleFile; ///< of `csv:FILE`, else empty
-  /// Decoder layers per virtual stage (pipeline position), empty for auto. Given, pipelineParallel is
-  /// narrowed to its length.
+  /// Of `csv:FILE`, as a path from the current folder; else empty.
+  std::string scheduleFile;
+  /// Decoder layers of each virtual stage, pp * v entries in the order of the
+  /// forward; empty for auto. Only the first entry (which also holds the
+  /// embedding) and the last one (the loss) may be 0. Given, pipelineParallel
+  /// and virtualPipeline are narrowed to what its length allows.
   Field<std::vector<int64_t>> pipelineLayout;
   Choice<int64_t> expertParallel;
   Choice<int64_t> expertTensorParallel;
@@ -254,10 +272,11 @@ struct ParallelismSpec {
   Choice<int64_t> zeroStage;
   Choice<int64_t> microBatchSize;
   Choice<Recompute> recompute;
-  /// Of `{layers: n}`: so many layers of each stage are fully recomputed;
-  /// `recompute` is then fixed to Full.
+  /// Of `{layers: n}`: so many layers of each virtual stage (or all that it
+  /// has) are fully recomputed; `recompute` is then fixed to Full.
   std::optional<int64_t> recomputeLayers;
-  /// 0: dropless. Not given: dropless, accounted with an expected imbalance.
+  /// 0: dropless; given (`none`), buffers hold the worst case; not given,
+  /// accounted with an expected imbalance. Else at least 1.
   Field<double> moeCapacityFactor;
   Field<Representation> representation;
 };
@@ -278,7 +297,8 @@ struct ConstraintsSpec {
 struct SearchSpec {
   SourceLoc loc;
   Field<Objective> objective;
-  /// Default: Compilable on `cpu`, else All.
+  /// Default: Compilable on `cpu` while all that is fixed can be compiled,
+  /// else All. Compilable also narrows the choices that are left open.
   Field<SearchSpace> space;
   Field<double> timeLimitS;
   Field<int64_t> top;

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontends/import/BuildTrain.h"
+#include "frontends/spec/Compilable.h"
 #include "frontends/spec/Load.h"
 #include "frontends/tools/Commands.h"
 #include "frontends/tools/LaunchScript.h"
@@ -158,6 +159,11 @@ int compile(const Arguments &arguments, Phase last) {
     std::fprintf(stderr, "%s\n", spec.error().message.c_str());
     return static_cast<int>(spec.error().code);
   }
+  if (std::vector<Diagnostic> beyond = notCompilable(*spec); !beyond.empty()) {
+    std::fprintf(stderr, "%s\n", joinDiagnostics(beyond).c_str());
+    return static_cast<int>(ExitCode::BadSpec);
+  }
+  restrictToCompilable(*spec);
   for (const Diagnostic &warning : spec->warnings)
     std::fprintf(stderr, "%s\n", warning.str().c_str());
 

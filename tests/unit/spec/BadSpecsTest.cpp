@@ -168,7 +168,7 @@ INSTANTIATE_TEST_SUITE_P(
               14,
               3,
               {"tensor_parallel", "num_attention_heads 4",
-               "num_key_value_heads 2", "world size 8", "got 3", "use 1 or 2"}},
+               "num_key_value_heads 2", "world size 8", "got 3", "use 1, 2 or 4"}},
         // 4 * 4 = 16 ranks on 1 * 8.
         Fault{"WorldMismatch",
               "training:\n",

@@ -70,26 +70,63 @@ TEST(Defaults, Training) {
   EXPECT_FALSE(training.data.given);
 }
 
-TEST(Defaults, ParallelismIsAutoOverWhatThisVersionSupports) {
+TEST(Defaults, ParallelismIsAutoOverTheWholeDomain) {
   Spec spec = loadGood(goodSpec);
   const ParallelismSpec &p = spec.parallelism;
-  for (const auto *degree : {&p.tensorParallel, &p.pipelineParallel,
-                             &p.dataParallel, &p.microBatchSize}) {
+  for (const auto *degree :
+       {&p.tensorParallel, &p.contextParallel, &p.pipelineParallel,
+        &p.virtualPipeline, &p.dataParallel, &p.microBatchSize}) {
     EXPECT_TRUE(degree->isAuto);
     EXPECT_THAT(degree->values, IsEmpty());
     EXPECT_TRUE(degree->allows(7));
   }
-  for (const auto *one : {&p.contextParallel, &p.virtualPipeline,
-                          &p.expertParallel, &p.expertTensorParallel})
+  // A dense model has no experts to spread.
+  for (const auto *one : {&p.expertParallel, &p.expertTensorParallel}) {
+    EXPECT_TRUE(one->isAuto);
     EXPECT_THAT(one->values, ElementsAre(1));
+  }
+  EXPECT_THAT(p.zeroStage.values, ElementsAre(0, 1, 2, 3));
+  EXPECT_FALSE(p.zeroStage.allows(4));
+  using S = PipelineSchedule;
+  EXPECT_THAT(p.pipelineSchedule.values,
+              ElementsAre(S::OneFOneB, S::Interleaved, S::ZbH1, S::ZbH2, S::ZbV,
+                          S::DualPipeV, S::GPipe, S::Bfs));
+  EXPECT_FALSE(p.pipelineSchedule.allows(S::Synthesized));
+  EXPECT_THAT(
+      p.recompute.values,
+      ElementsAre(Recompute::None, Recompute::Selective, Recompute::Full));
+  EXPECT_FALSE(p.recomputeLayers);
+  EXPECT_THAT(p.contextParallelMethod.values,
+              ElementsAre(ContextMethod::Ring, ContextMethod::AllGather,
+                          ContextMethod::AllToAll));
+  EXPECT_THAT(p.sequenceParallel.values, ElementsAre(true, false));
+  EXPECT_THAT(*p.pipelineLayout, IsEmpty());
+  EXPECT_FALSE(p.moeCapacityFactor.given);
+  EXPECT_EQ(*p.representation, Representation::Reckon);
+  EXPECT_EQ(*spec.search.space, SearchSpace::All);
+}
+
+TEST(Defaults, OnTheCpuWhatCanBeCompiledIsLeftOpen) {
+  Spec spec = loadGood(edited(goodSpec, "h100-sxm", "cpu"));
+  const ParallelismSpec &p = spec.parallelism;
+  EXPECT_EQ(*spec.search.space, SearchSpace::Compilable);
+  for (const auto *one : {&p.contextParallel, &p.virtualPipeline,
+                          &p.expertParallel, &p.expertTensorParallel}) {
+    EXPECT_TRUE(one->isAuto);
+    EXPECT_THAT(one->values, ElementsAre(1));
+  }
   EXPECT_THAT(p.zeroStage.values, ElementsAre(0, 1));
-  EXPECT_FALSE(p.zeroStage.allows(2));
   EXPECT_THAT(p.pipelineSchedule.values,
               ElementsAre(PipelineSchedule::OneFOneB, PipelineSchedule::GPipe));
   EXPECT_THAT(p.recompute.values,
               ElementsAre(Recompute::None, Recompute::Full));
-  EXPECT_THAT(p.sequenceParallel.values, ElementsAre(true, false));
-  EXPECT_THAT(*p.pipelineLayout, IsEmpty());
+  // What is fixed is a wish, and then everything may be considered.
+  spec = loadGood(edited(goodSpec, "h100-sxm", "cpu"),
+                  {"parallelism.zero_stage=3"});
+  EXPECT_EQ(*spec.search.space, SearchSpace::All);
+  EXPECT_THAT(spec.parallelism.recompute.values, ::testing::SizeIs(3));
+  spec = loadGood(edited(goodSpec, "h100-sxm", "cpu"), {"search.space=all"});
+  EXPECT_EQ(*spec.search.space, SearchSpace::All);
 }
 
 TEST(Defaults, ConstraintsAndSearch) {
@@ -204,7 +241,7 @@ TEST(KeyTable, EveryRowIsSound) {
     if (!row.parent().empty()) {
       EXPECT_TRUE(findKey(row.parent())) << "without a section";
     }
-    for (const std::string &word : splitWords(row.now))
+    for (const std::string &word : splitWords(row.compiles))
       if (!row.words.empty()) {
         EXPECT_THAT(splitWords(row.words), ::testing::Contains(word));
       }

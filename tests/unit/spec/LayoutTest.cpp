@@ -16,9 +16,9 @@ using ::testing::HasSubstr;
 
 std::vector<int64_t> stagesOf(std::string_view text) {
   std::string problem;
-  auto stages = parseMegatronLayout(text, problem);
-  EXPECT_TRUE(stages) << text << ": " << problem;
-  return stages.value_or(std::vector<int64_t>{});
+  auto layout = parseMegatronLayout(text, problem);
+  EXPECT_TRUE(layout) << text << ": " << problem;
+  return layout ? layout->stages : std::vector<int64_t>{};
 }
 
 std::string problemOf(std::string_view text) {
@@ -35,10 +35,24 @@ TEST(Layout, LayersPerStage) {
   EXPECT_THAT(stagesOf("E(t|)*3 t L"), ElementsAre(1, 1, 1, 1));
 }
 
+TEST(Layout, EmbeddingAndLossMayStandAlone) {
+  EXPECT_THAT(stagesOf("Et|L"), ElementsAre(1, 0));
+  EXPECT_THAT(stagesOf("E|tL"), ElementsAre(0, 1));
+  EXPECT_THAT(stagesOf("E|(tt|)*2L"), ElementsAre(0, 2, 2, 0));
+}
+
+TEST(Layout, PredictionLayersBesideTheLoss) {
+  std::string problem;
+  auto layout = parseMegatronLayout("Ett|ttm*2L", problem);
+  ASSERT_TRUE(layout) << problem;
+  EXPECT_THAT(layout->stages, ElementsAre(2, 2));
+  EXPECT_EQ(layout->mtpLayers, 2);
+}
+
 TEST(Layout, RefusesWhatIsNotLayersPerStage) {
   EXPECT_THAT(problemOf("Et*3|(tt|)*29,m|L"), HasSubstr("(m)"));
-  EXPECT_THAT(problemOf("Et|L"), HasSubstr("without layers"));
-  EXPECT_THAT(problemOf("E|tL"), HasSubstr("without layers"));
+  EXPECT_THAT(problemOf("EmttL"), HasSubstr("right before L"));
+  EXPECT_THAT(problemOf("Et||tL"), HasSubstr("neither E, L nor a layer"));
   EXPECT_THAT(problemOf("t|tL"), HasSubstr("begin with E"));
   EXPECT_THAT(problemOf("EtEL"), HasSubstr("each once"));
   EXPECT_THAT(problemOf("EtLt"), HasSubstr("end with L"));

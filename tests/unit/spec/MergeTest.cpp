@@ -125,7 +125,7 @@ TEST(Canonical, DoesNotDependOnOrderFilesOrLayout) {
 TEST(Canonical, ReadsBackAsItself) {
   std::string text = goodAnd("parallelism:\n"
                              "  pipeline_layout: [1, 3]\n"
-                             "  recompute: [none, {layers: 2}]\n"
+                             "  recompute: {layers: 2}\n"
                              "  tensor_parallel: [1, 2]\n");
   text = edited(text, "  nodes: 1\n",
                 "  nodes: 1\n"

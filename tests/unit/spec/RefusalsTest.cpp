@@ -1,8 +1,9 @@
-//===- RefusalsTest.cpp - what this version cannot do yet -----------------===//
+//===- RefusalsTest.cpp - what reads but cannot be compiled yet -----------===//
 //
 // Part of Reckon, under the Apache License v2.0.
 //
 //===----------------------------------------------------------------------===//
+#include "frontends/spec/Compilable.h"
 #include "tests/unit/spec/SpecTesting.h"
 
 #include <algorithm>
@@ -12,8 +13,9 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-/// A key, values that mean nothing special, and values that are refused.
+/// A key, values that can be compiled, and values that only the planner takes.
 struct Support {
   const char *key;
   std::vector<const char *> accepted;
@@ -22,10 +24,11 @@ struct Support {
 
 class Supports : public ::testing::TestWithParam<Support> {};
 
-TEST_P(Supports, NeutralValues) {
+TEST_P(Supports, WhatCanBeCompiled) {
   for (const char *value : GetParam().accepted) {
     Loaded loaded = load(goodSpec, {std::string(GetParam().key) + "=" + value});
-    EXPECT_TRUE(loaded.spec.ok()) << value << ": " << loaded.text();
+    ASSERT_TRUE(loaded.spec.ok()) << value << ": " << loaded.text();
+    EXPECT_THAT(joinDiagnostics(notCompilable(*loaded.spec)), IsEmpty());
   }
 }
 
@@ -33,12 +36,13 @@ TEST_P(Supports, RefusesTheRestWithItsPlace) {
   for (const char *value : GetParam().refused) {
     std::string set = std::string(GetParam().key) + "=" + value;
     Loaded loaded = load(goodSpec, {set});
-    ASSERT_EQ(loaded.errors.size(), 1u) << set << "\n" << loaded.text();
-    EXPECT_EQ(loaded.spec.error().code, ExitCode::BadSpec);
-    EXPECT_EQ(loaded.errors[0].loc.file, "--set " + set);
-    EXPECT_THAT(loaded.errors[0].message,
-                HasSubstr("is not supported by this version; "));
-    EXPECT_THAT(loaded.errors[0].message, HasSubstr(GetParam().key));
+    ASSERT_TRUE(loaded.spec.ok()) << set << "\n" << loaded.text();
+    std::vector<Diagnostic> found = notCompilable(*loaded.spec);
+    ASSERT_FALSE(found.empty()) << set;
+    EXPECT_EQ(found[0].severity, Severity::Error);
+    EXPECT_EQ(found[0].loc.file, "--set " + set);
+    EXPECT_THAT(found[0].message, HasSubstr("cannot be compiled yet; use"));
+    EXPECT_THAT(found[0].message, HasSubstr(GetParam().key));
   }
 }
 
@@ -48,15 +52,15 @@ INSTANTIATE_TEST_SUITE_P(
         Support{"model.architecture",
                 {"llama"},
                 {"gpt2", "mixtral", "qwen2", "qwen3", "deepseek_v3"}},
-        Support{"model.hf_config", {"none", "null"}, {"./config.json"}},
+        Support{"model.hf_config", {"none", "null"}, {}},
         Support{"model.tie_word_embeddings", {"false", "none"}, {"true"}},
         Support{"model.attention_bias", {"false"}, {"true"}},
         Support{"model.qk_norm", {"false"}, {"true"}},
         Support{"model.hidden_act", {"silu"}, {"gelu", "relu"}},
-        Support{
-            "model.rope_scaling", {"none", "null", "{rope_type: default}"}, {}},
-        Support{"model.rope_scaling.rope_type", {"none"}, {"yarn", "linear"}},
-        Support{"cluster.calibration", {"none"}, {"./c.yaml"}},
+        Support{"model.rope_scaling",
+                {"none", "null", "{rope_type: default}", "{rope_type: none}"},
+                {"{rope_type: yarn, factor: 2}", "{rope_type: longrope}"}},
+        Support{"cluster.calibration", {"none", "./c.yaml"}, {}},
         Support{"training.precision", {"fp32", "bf16"}, {"fp8"}},
         Support{"training.grad_reduce_dtype", {"fp32"}, {"bf16"}},
         Support{
@@ -68,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"false", "true", "auto", "none", "[true, false]"},
                 {}},
         Support{"parallelism.context_parallel",
-                {"1", "auto", "none", "[1]"},
+                {"1", "auto", "none", "[1]", "[2, 1]"},
                 {"2", "[2, 4]"}},
         Support{"parallelism.context_parallel_method",
                 {"auto", "none", "ring", "all_gather", "all_to_all"},
@@ -78,40 +82,76 @@ INSTANTIATE_TEST_SUITE_P(
                 {"auto", "none", "gpipe", "1f1b", "[gpipe, 1f1b]"},
                 {"interleaved_1f1b", "bfs", "zb_h1", "zb_h2", "zbv",
                  "dualpipe_v", "synthesized", "csv:table.csv"}},
-        Support{"parallelism.expert_parallel", {"1", "auto", "none"}, {"2"}},
-        Support{"parallelism.expert_tensor_parallel", {"1"}, {"2"}},
+        Support{"parallelism.expert_parallel", {"1", "auto", "none"}, {}},
+        Support{"parallelism.expert_tensor_parallel", {"1"}, {}},
         Support{"parallelism.zero_stage", {"0", "1", "auto"}, {"2", "3"}},
         Support{"parallelism.recompute",
                 {"none", "full", "auto", "{layers: 0}"},
                 {"selective", "{layers: 2}"}},
         Support{"parallelism.moe_capacity_factor",
-                {"auto", "none", "1", "1.0"},
-                {"1.25"}},
+                {"auto", "none", "1", "1.25"},
+                {}},
         Support{"parallelism.representation",
                 {"reckon"},
                 {"megatron", "deepspeed", "torchtitan"}},
         Support{"search.objective",
-                {"step_time"},
-                {"time_to_train", "cost", "memory"}}),
+                {"step_time", "time_to_train", "cost", "memory"},
+                {}}),
     [](const ::testing::TestParamInfo<Support> &info) {
       std::string name = info.param.key;
       std::replace(name.begin(), name.end(), '.', '_');
       return name;
     });
 
-TEST(Refusals, ListsKeepWhatIsSupportedWithAWarning) {
+TEST(Refusals, ListsAreNarrowedWithAWarning) {
   Loaded loaded = load(goodAnd("parallelism:\n"
                                "  zero_stage: [1, 3]\n"
-                               "  recompute: [full, selective, {layers: 3}]\n"
+                               "  recompute: [full, selective]\n"
                                "  pipeline_schedule: [zbv, gpipe]\n"));
   ASSERT_TRUE(loaded.spec.ok()) << loaded.text();
-  const ParallelismSpec &p = loaded.spec->parallelism;
+  Spec spec = *loaded.spec;
+  EXPECT_THAT(spec.parallelism.zeroStage.values, ElementsAre(1, 3));
+  EXPECT_THAT(notCompilable(spec), IsEmpty());
+  EXPECT_THAT(spec.warnings, IsEmpty());
+  restrictToCompilable(spec);
+  const ParallelismSpec &p = spec.parallelism;
+  EXPECT_EQ(*spec.search.space, SearchSpace::Compilable);
   EXPECT_THAT(p.zeroStage.values, ElementsAre(1));
   EXPECT_THAT(p.recompute.values, ElementsAre(Recompute::Full));
   EXPECT_THAT(p.pipelineSchedule.values, ElementsAre(PipelineSchedule::GPipe));
-  EXPECT_EQ(loaded.spec->warnings.size(), 4u) << loaded.warnings();
-  EXPECT_THAT(loaded.warnings(),
-              HasSubstr("spec.yaml:17:19: warning: parallelism.zero_stage: 3"));
+  EXPECT_THAT(p.virtualPipeline.values, ElementsAre(1));
+  EXPECT_EQ(spec.warnings.size(), 3u) << joinDiagnostics(spec.warnings);
+  EXPECT_THAT(joinDiagnostics(spec.warnings),
+              HasSubstr("spec.yaml:17:3: warning: parallelism.zero_stage: 3"));
+  // Once more changes nothing.
+  restrictToCompilable(spec);
+  EXPECT_EQ(spec.warnings.size(), 3u);
+}
+
+TEST(Refusals, EveryKeyIsNamedAtOnce) {
+  Spec spec = loadGood(goodAnd("parallelism: {zero_stage: 2, recompute: "
+                               "selective}\n"),
+                       {"model.architecture=qwen2", "model.vocab_size=257",
+                        "parallelism.tensor_parallel=2",
+                        "parallelism.pipeline_layout=[0, 4]"});
+  std::string text = joinDiagnostics(notCompilable(spec));
+  for (const char *words :
+       {"model.architecture: qwen2 cannot be compiled yet; use llama",
+        "spec.yaml:16:15: error: parallelism.zero_stage: 2",
+        "parallelism.recompute: selective", "does not divide vocab_size 257",
+        "a stage without layers"})
+    EXPECT_THAT(text, HasSubstr(words));
+  EXPECT_EQ(notCompilable(spec).size(), 5u) << text;
+}
+
+TEST(Refusals, CopiedKeyHeadsAndEmptyStagesAreOnlyAccounted) {
+  Spec spec = loadGood(goodSpec, {"parallelism.tensor_parallel=4"});
+  EXPECT_THAT(joinDiagnostics(notCompilable(spec)),
+              HasSubstr("4 does not divide num_key_value_heads 2"));
+  spec = loadGood(goodSpec, {"model.num_hidden_layers=6",
+                             "parallelism.pipeline_parallel=8"});
+  EXPECT_THAT(joinDiagnostics(notCompilable(spec)),
+              HasSubstr("8 stages for 6 layers"));
 }
 
 TEST(Refusals, UnknownWordsAreNotCalledUnsupported) {
