@@ -199,7 +199,9 @@ TEST(Infeasible, Memory) {
 }
 
 TEST(Infeasible, Bubble) {
-  std::vector<std::string> sets{"parallelism.pipeline_parallel=4"};
+  // Zero-bubble schedules would do with less.
+  std::vector<std::string> sets{"parallelism.pipeline_parallel=4",
+                                "search.space=compilable"};
   SearchResult result = search::searchAndExplain(load(kSmall, sets), 5);
   ASSERT_TRUE(result.infeasible);
   const Infeasible &why = *result.infeasible;
@@ -219,10 +221,12 @@ TEST(Infeasible, Bubble) {
 TEST(Infeasible, TwoLimitsTogether) {
   // Without a pipeline the bubble is zero but memory is short; with one it is
   // the other way round.
-  std::vector<std::string> sets{
-      "cluster.nodes=16", "training.global_batch_size=16",
-      "parallelism.tensor_parallel=8", "constraints.max_bubble=0.01",
-      "constraints.memory_limit_gib=40"};
+  std::vector<std::string> sets{"cluster.nodes=16",
+                                "training.global_batch_size=16",
+                                "parallelism.tensor_parallel=8",
+                                "constraints.max_bubble=0.01",
+                                "constraints.memory_limit_gib=40",
+                                "search.space=compilable"};
   SearchResult result = search::searchAndExplain(load(k70B, sets), 5);
   ASSERT_TRUE(result.infeasible);
   EXPECT_EQ(result.infeasible->conflict,
@@ -284,7 +288,8 @@ TEST(Report, JsonHasTheContractsShape) {
 }
 
 TEST(Report, InfeasibleJson) {
-  Spec spec = load(kSmall, {"parallelism.pipeline_parallel=4"});
+  Spec spec = load(
+      kSmall, {"parallelism.pipeline_parallel=4", "search.space=compilable"});
   SearchResult result = search::searchAndExplain(spec, 3);
   auto json = nlohmann::json::parse(reportJson({spec, result, 0}));
   EXPECT_TRUE(json["candidates"].empty());
