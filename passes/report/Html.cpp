@@ -48,6 +48,7 @@ svg text{fill:var(--fg)}svg .value{fill:var(--dim);font-size:12px}
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:4px 16px;padding:0;
 margin:4px 0;font-size:13px}.legend span{display:inline-block;width:11px;height:11px;
 border-radius:2px;margin-right:6px}
+.pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(400px,1fr));gap:0 40px}
 .note{background:var(--soft);border-left:3px solid var(--c2);padding:8px 12px}
 .picture{background:#fff;border-radius:6px;overflow-x:auto}.picture svg text{fill:revert-layer}
 pre{background:var(--soft);border:1px solid var(--line);border-radius:6px;
@@ -103,7 +104,8 @@ std::string report::reportHtml(const Json &report, const Pictures &pictures,
             "<a href=\"#time\">time</a><a href=\"#mfu\">MFU</a>"
             "<a href=\"#communication\">communication</a>"
             "<a href=\"#alternatives\">alternatives</a></nav>\n";
-    body += choiceSection(report, best) + limitsSection(report, best);
+    body += "<div class=\"pair\">\n" + choiceSection(report, best) +
+            limitsSection(report, best) + "</div>\n";
     body += memorySection(report, best);
     body += picture("memory-over-time", "Memory over one step",
                     "A rank of each stage, by the schedule's order.",

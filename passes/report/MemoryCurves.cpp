@@ -91,7 +91,7 @@ std::string report::memoryCurves(const std::vector<MemoryCurve> &curves,
            "\"/><text x=\"" + decimal(x + 16, 0) + "\" y=\"" +
            decimal(top - 14, 0) + "\" class=\"small\">" + escape(each.name) +
            "</text>\n";
-    x += 110;
+    x += 135;
   }
   return out + "</svg>\n";
 }
