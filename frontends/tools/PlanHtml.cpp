@@ -8,6 +8,7 @@
 #include "passes/model/account/Accountant.h"
 #include "passes/report/MemoryCurves.h"
 #include "passes/report/Report.h"
+#include "passes/report/ScheduleChart.h"
 
 #include <set>
 
@@ -60,6 +61,35 @@ static std::string memoryOverTime(const Spec &spec,
                : ""));
 }
 
+/// The simulated step, with the predicted durations of every virtual stage.
+static std::string schedule(const search::Candidate &best) {
+  model::ScheduleShape shape = model::shapeOf(best.choice);
+  if (best.time.stages.size() != static_cast<size_t>(shape.stages()) ||
+      shape.kind == model::ScheduleKind::Synthesized ||
+      shape.kind == model::ScheduleKind::Csv)
+    return "";
+  // Warm-up, a few rounds of the steady state; more would be too fine to see.
+  int64_t rounds = std::max<int64_t>(16, 3 * shape.p);
+  bool cut = shape.m > rounds + shape.p;
+  if (cut)
+    shape.m = rounds - rounds % shape.p;
+  model::Timetable table = model::simulateSchedule(shape, best.time.stages);
+  std::vector<std::vector<report::Cell>> ranks;
+  for (const auto &rank : table.ranks) {
+    ranks.emplace_back();
+    for (const model::TimedAction &timed : rank)
+      ranks.back().push_back({timed.action.pass, timed.action.microBatch,
+                              timed.action.chunk, timed.start, timed.end});
+  }
+  std::string title =
+      std::string(model::scheduleName(shape.kind)) + ", " +
+      std::to_string(shape.m) + " micro-batches" +
+      (cut ? " (of " + std::to_string(best.choice.numMicroBatches) +
+                 ": the steady state goes on)"
+           : "");
+  return report::scheduleChart(ranks, table.makespan, title);
+}
+
 std::string reckon::planHtml(const search::ReportInput &input) {
   std::vector<std::string> warnings;
   for (const Diagnostic &warning : input.spec.warnings)
@@ -67,6 +97,7 @@ std::string reckon::planHtml(const search::ReportInput &input) {
   report::Pictures pictures;
   if (!input.result.candidates.empty()) {
     const search::Candidate &best = input.result.candidates.front();
+    pictures.schedule = schedule(best);
     pictures.memoryOverTime = memoryOverTime(input.spec, best);
   }
   return report::reportHtml(
