@@ -1,0 +1,221 @@
+//===- ImportTest.cpp - Megatron arguments to a spec and back -------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#include "tests/export/ExportTesting.h"
+
+#include "frontends/import/megatron/Flags.h"
+#include "frontends/import/megatron/Import.h"
+#include "frontends/import/megatron/Importer.h"
+#include "frontends/import/megatron/Words.h"
+#include "runtime/base/Os.h"
+
+using namespace reckon;
+using namespace reckon::megatron;
+using namespace reckon::testing_export;
+using exports::Target;
+
+namespace {
+
+bool has(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos;
+}
+
+const char *kSmall = R"(--num-layers 8 --hidden-size 64 --num-attention-heads 4
+--seq-length 128 --max-position-embeddings 128 --micro-batch-size 1
+--global-batch-size 8 --vocab-size 256 --normalization RMSNorm --swiglu
+--position-embedding-type rope --disable-bias-linear
+)";
+
+Imported importText(const std::string &text) {
+  return importArguments("job.args", text, "");
+}
+
+std::string errorsOf(const std::string &text) {
+  return joinDiagnostics(importText(text).errors);
+}
+
+/// A spec from text in memory, on the test's devices.
+Spec specOf(const std::string &yaml) {
+  FakeFileSystem files;
+  files.files["imported.yaml"] = yaml;
+  files.files["cluster.yaml"] =
+      *systemFiles().read(folder() + "specs/cluster.yaml");
+  std::vector<Diagnostic> errors;
+  Result<Spec> spec =
+      loadSpec({"imported.yaml", "cluster.yaml"}, {}, errors, files);
+  EXPECT_TRUE(spec.ok()) << joinDiagnostics(errors) << yaml;
+  return spec.ok() ? *spec : Spec{};
+}
+
+std::vector<std::string> texts(const Command &command) {
+  std::vector<std::string> list;
+  for (const Word &word : command)
+    list.push_back(word.text + (word.unknown.empty() ? "" : "?"));
+  return list;
+}
+
+using List = std::vector<std::string>;
+
+} // namespace
+
+// spec -> arguments -> spec -> arguments: the same text, for the argument file
+// and for the launch script, of dense, expert, latent-attention models with
+// even and uneven layouts.
+TEST(Import, IsAFixedPointWithExport) {
+  for (const char *name : {"dense", "moe", "mla", "gpt2"}) {
+    exports::Exported first = exported(Target::Megatron, load(name));
+    for (const char *file : {"megatron.args", "megatron.sh"}) {
+      Imported imported = importArguments(file, fileOf(first, file), "");
+      ASSERT_EQ(joinDiagnostics(imported.errors), "") << name;
+      exports::Exported second =
+          exported(Target::Megatron, specOf(imported.yaml));
+      EXPECT_EQ(fileOf(second, "megatron.args"), fileOf(first, "megatron.args"))
+          << name << "\n"
+          << imported.yaml;
+      EXPECT_EQ(fileOf(second, "megatron.sh"), fileOf(first, "megatron.sh"));
+      // And import of the export of the import is the import.
+      EXPECT_EQ(importArguments(file, fileOf(second, file), "").yaml,
+                imported.yaml);
+    }
+  }
+}
+
+TEST(Import, KeepsTheModelsParameters) {
+  for (const char *name : {"dense", "moe", "mla", "gpt2"}) {
+    Spec spec = load(name);
+    Imported imported = importArguments(
+        "a", fileOf(exported(Target::Megatron, spec), "megatron.args"), "");
+    EXPECT_EQ(model::modelShape(specOf(imported.yaml)).parameters(),
+              model::modelShape(spec).parameters())
+        << name;
+  }
+}
+
+TEST(Import, UnknownFlagHasItsLineAndTheNearest) {
+  std::string errors =
+      errorsOf(std::string(kSmall) + "--tensor-model-paralel-size 2\n");
+  EXPECT_TRUE(has(errors, "job.args:5:1: error: expected a Megatron flag, got "
+                          "the unknown --tensor-model-paralel-size; did you "
+                          "mean --tensor-model-parallel-size?"))
+      << errors;
+}
+
+TEST(Import, RefusesWhatItCannotPlan) {
+  EXPECT_TRUE(has(errorsOf(std::string(kSmall) + "--use-megatron-fsdp\n"),
+                  "job.args:5:1: error"));
+  EXPECT_TRUE(has(errorsOf(std::string(kSmall) + "--optimizer sgd\n"),
+                  "expected --optimizer adam"));
+  EXPECT_TRUE(has(errorsOf(std::string(kSmall) + "--exp-avg-dtype fp8\n"),
+                  "--exp-avg-dtype"));
+  for (const auto &[flag, remedy] : refusedFlags())
+    EXPECT_TRUE(findFlag(flag)) << flag;
+}
+
+TEST(Import, ListsFlagsWithoutABearing) {
+  Imported imported = importText(std::string(kSmall) +
+                                 "--log-interval 10 --tensorboard-dir logs\n");
+  ASSERT_TRUE(imported.errors.empty());
+  EXPECT_TRUE(has(imported.yaml, "# without a bearing on a plan: "
+                                 "--log-interval --tensorboard-dir\n"))
+      << imported.yaml;
+}
+
+// Megatron's defaults, not the spec's: 4 groups are 4 heads without the flag;
+// tied; RMSNorm with 1e-5; ffn of SwiGLU 64 * 8 / 3 = 170, down to 64s: 128.
+TEST(Import, WritesMegatronsDefaults) {
+  std::string yaml = importText(kSmall).yaml;
+  EXPECT_TRUE(has(yaml, "intermediate_size: 128\n")) << yaml;
+  EXPECT_TRUE(has(yaml, "num_key_value_heads: 4\n"));
+  EXPECT_TRUE(has(yaml, "tie_word_embeddings: true\n"));
+  EXPECT_TRUE(has(yaml, "rms_norm_eps: 1e-05\n"));
+  EXPECT_TRUE(has(yaml, "weight_decay: 0.01\n"));
+  EXPECT_TRUE(has(yaml, "betas: [0.9, 0.999]\n"));
+  EXPECT_TRUE(has(yaml, "precision: fp32\n"));
+  EXPECT_TRUE(has(yaml, "zero_stage: 0\n"));
+}
+
+TEST(Import, FollowsAShellScript) {
+  std::string script = R"sh(#!/bin/bash
+GPUS_PER_NODE=8
+NNODES=${NNODES:-4}
+TP=2 # tensor
+ARGS="--num-layers 8 --hidden-size 64 \
+  --num-attention-heads 4 --tensor-model-parallel-size $TP"
+MORE=(
+    --seq-length 128        # tokens
+    --max-position-embeddings 128
+    --micro-batch-size 1 --global-batch-size 8
+    --vocab-size 256 --normalization RMSNorm --swiglu
+    --position-embedding-type rope --disable-bias-linear
+    --save "$1"
+)
+DISTRIBUTED=(--nproc_per_node $GPUS_PER_NODE --nnodes $NNODES)
+torchrun ${DISTRIBUTED[@]} pretrain_gpt.py $ARGS "${MORE[@]}"
+)sh";
+  Imported imported = importArguments("run.sh", script, "h100-sxm");
+  // Where a checkpoint goes is only known to a run, and is asked for.
+  EXPECT_TRUE(has(joinDiagnostics(imported.errors),
+                  "run.sh:13:12: error: expected a value of --save"))
+      << joinDiagnostics(imported.errors);
+  EXPECT_EQ(imported.errors.size(), 1u);
+  script.replace(script.find("\"$1\""), 4, "/checkpoints");
+  imported = importArguments("run.sh", script, "h100-sxm");
+  ASSERT_EQ(joinDiagnostics(imported.errors), "");
+  EXPECT_TRUE(has(imported.yaml, "accelerator: h100-sxm\n  nodes: 4\n"
+                                 "  gpus_per_node: 8\n"))
+      << imported.yaml;
+  EXPECT_TRUE(has(imported.yaml, "tensor_parallel: 2\n"));
+}
+
+TEST(Import, Layouts) {
+  auto layout = [](const std::string &flags) {
+    return importText(std::string(kSmall) + flags);
+  };
+  // 8 layers, 2 ranks, chunks of 2: 8 / 2 / 2 = 2 chunks a rank.
+  EXPECT_TRUE(has(layout("--pipeline-model-parallel-size 2 "
+                         "--num-layers-per-virtual-pipeline-stage 2\n")
+                      .yaml,
+                  "pipeline_layout: [2, 2, 2, 2]\n"));
+  // Embedding and loss count as layers: 10 units over 2 ranks, less one each.
+  EXPECT_TRUE(has(layout("--pipeline-model-parallel-size 2 "
+                         "--account-for-embedding-in-pipeline-split "
+                         "--account-for-loss-in-pipeline-split\n")
+                      .yaml,
+                  "pipeline_layout: [4, 4]\n"));
+  // 1 + 5 + 2: the middle rank has the rest, 8 - 1 - 2 = 5.
+  EXPECT_TRUE(has(layout("--pipeline-model-parallel-size 3 "
+                         "--decoder-first-pipeline-num-layers 1 "
+                         "--decoder-last-pipeline-num-layers 2\n")
+                      .yaml,
+                  "pipeline_layout: [1, 5, 2]\n"));
+  EXPECT_TRUE(
+      has(joinDiagnostics(layout("--pipeline-model-parallel-size 3\n").errors),
+          "8 layers over 3 ranks"));
+}
+
+TEST(Import, LayerPatterns) {
+  using Layers = std::vector<int64_t>;
+  EXPECT_EQ(layerPattern("([0]*2+[1]*3)", 5), (Layers{0, 0, 1, 1, 1}));
+  EXPECT_EQ(layerPattern("([1]*1+[0])*2", 4), (Layers{1, 0, 1, 0}));
+  EXPECT_EQ(layerPattern("[0,1]", 2), (Layers{0, 1}));
+  EXPECT_EQ(layerPattern("2", 4), (Layers{1, 0, 1, 0}));
+  EXPECT_FALSE(layerPattern("[0", 1));
+  EXPECT_FALSE(layerPattern("[1]*99999999", 1));
+  EXPECT_FALSE(layerPattern("x", 1));
+}
+
+TEST(Import, Words) {
+  std::vector<Diagnostic> errors;
+  std::vector<Command> commands = readCommands(
+      "f", "A=(x 'y z')\nrun \"${A[@]}\" $B a\"b c\"d # no\nnext --k='(t|)*2'",
+      errors);
+  ASSERT_EQ(commands.size(), 2u);
+  EXPECT_EQ(texts(commands[0]), (List{"run", "x", "y z", "?", "ab cd"}));
+  EXPECT_EQ(texts(commands[1]), (List{"next", "--k=(t|)*2"}));
+  EXPECT_EQ(commands[1][1].loc.str(), "f:3:6");
+  EXPECT_TRUE(errors.empty());
+  readCommands("f", "A=(x", errors);
+  EXPECT_EQ(errors.size(), 1u);
+}
