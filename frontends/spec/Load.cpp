@@ -6,6 +6,7 @@
 #include "frontends/spec/Load.h"
 
 #include "frontends/spec/Compilable.h"
+#include "frontends/spec/HfConfig.h"
 #include "frontends/spec/Reader.h"
 #include "frontends/spec/Yaml.h"
 
@@ -31,6 +32,53 @@ void sortByPlace(std::vector<Diagnostic> &found,
                      return std::pair(a.loc.line, a.loc.column) <
                             std::pair(b.loc.line, b.loc.column);
                    });
+}
+
+/// Replaces model.hf_config by the keys of that file, under those that the spec
+/// has itself. False when the file could not be read at all.
+bool layHfConfig(Node &merged, FileSystem &fileSystem,
+                 std::vector<Diagnostic> &found,
+                 std::vector<Diagnostic> &warnings) {
+  Entry *model = merged.find("model");
+  Entry *config = model ? model->value.find("hf_config") : nullptr;
+  if (!config || isNeutral(config->value))
+    return true;
+  SourceLoc loc = config->value.loc;
+  if (!config->value.isScalar() || config->value.text.empty()) {
+    found.push_back(errorAt(loc, "expected a path for model.hf_config, got " +
+                                     config->value.describe() +
+                                     "; name a config.json"));
+    return true;
+  }
+  std::string file = resolvePath(loc, config->value.text);
+  Result<std::string> text = fileSystem.read(file);
+  if (!text.ok()) {
+    found.push_back(errorAt(loc, "expected a readable model.hf_config, got: " +
+                                     text.error().message +
+                                     "; check the path, which is relative to "
+                                     "the YAML file"));
+    return false;
+  }
+  std::optional<HfModel> read = readHfConfig(file, *text, found);
+  std::vector<Entry> &own = model->value.entries;
+  own.erase(own.begin() + (config - own.data()));
+  if (!read)
+    return true;
+  if (std::string remark = read->remark(); !remark.empty())
+    warnings.push_back(warningAt(loc, file + ": " + remark));
+  // Two names of one number: the spec's own goes first.
+  std::vector<Entry> &theirs = read->model.entries;
+  if (model->value.find("n_routed_experts"))
+    theirs.erase(std::remove_if(theirs.begin(), theirs.end(),
+                                [](const Entry &entry) {
+                                  return entry.key == "num_local_experts";
+                                }),
+                 theirs.end());
+  SourceLoc place = model->value.loc;
+  mergeInto(read->model, std::move(model->value));
+  model->value = std::move(read->model);
+  model->value.loc = place;
+  return true;
 }
 
 /// A screen or two; the first ones usually cause the rest.
@@ -105,6 +153,12 @@ Result<Spec> loadSpec(const std::vector<std::string> &files,
   }
 
   Spec spec;
+  size_t before = found.size();
+  if (!layHfConfig(merged, fileSystem, found, spec.warnings))
+    code = ExitCode::Environment;
+  // Keys that a broken config.json hides are not missing.
+  if (found.size() > before)
+    excused.insert("model");
   Reader reader(merged, std::move(excused), found, spec.warnings);
   spec.model = readModel(reader);
   spec.cluster = readCluster(reader);

@@ -54,7 +54,8 @@ std::string resolvePath(const SourceLoc &loc, const std::string &path) {
   std::string folder = folderOf(loc);
   if (folder.empty() || path.empty() || path.front() == '/')
     return path;
-  return (folder.back() == '/' ? folder : folder + "/") + path;
+  size_t begin = path.compare(0, 2, "./") == 0 ? 2 : 0;
+  return (folder.back() == '/' ? folder : folder + "/") + path.substr(begin);
 }
 
 const KeyRow &Reader::row(std::string_view path) const {
