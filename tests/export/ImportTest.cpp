@@ -155,18 +155,40 @@ DISTRIBUTED=(--nproc_per_node $GPUS_PER_NODE --nnodes $NNODES)
 torchrun ${DISTRIBUTED[@]} pretrain_gpt.py $ARGS "${MORE[@]}"
 )sh";
   Imported imported = importArguments("run.sh", script, "h100-sxm");
-  // Where a checkpoint goes is only known to a run, and is asked for.
-  EXPECT_TRUE(has(joinDiagnostics(imported.errors),
-                  "run.sh:13:12: error: expected a value of --save"))
-      << joinDiagnostics(imported.errors);
-  EXPECT_EQ(imported.errors.size(), 1u);
-  script.replace(script.find("\"$1\""), 4, "/checkpoints");
-  imported = importArguments("run.sh", script, "h100-sxm");
+  // Where a checkpoint goes, a plan need not know.
+  EXPECT_TRUE(has(imported.yaml, "# --save is left out"));
   ASSERT_EQ(joinDiagnostics(imported.errors), "");
   EXPECT_TRUE(has(imported.yaml, "accelerator: h100-sxm\n  nodes: 4\n"
                                  "  gpus_per_node: 8\n"))
       << imported.yaml;
   EXPECT_TRUE(has(imported.yaml, "tensor_parallel: 2\n"));
+  // The number of ranks it must know.
+  script.replace(script.find("TP=2"), 4, "TP=$2");
+  EXPECT_TRUE(has(joinDiagnostics(importArguments("run.sh", script, "").errors),
+                  "run.sh:4:4: error: expected a value of "
+                  "--tensor-model-parallel-size in the file, got $2"));
+}
+
+// Flags quoted with their values, a test of the program's file, an eval.
+TEST(Import, FollowsAnEval) {
+  std::string script = R"sh(
+P=pretrain_gpt.py
+if [ ! -f "$P" ]; then exit 1; fi
+A=("--num-layers 8" "--hidden-size 64" "--num-attention-heads 4")
+B=(--seq-length 128 --max-position-embeddings 128 --micro-batch-size 1
+   --global-batch-size 8 --normalization RMSNorm --swiglu
+   --position-embedding-type rope --disable-bias-linear)
+CMD="torchrun --nnodes 2 $P ${A[*]} ${B[*]}"
+eval $CMD
+)sh";
+  Imported imported = importArguments("run.sh", script, "");
+  ASSERT_EQ(joinDiagnostics(imported.errors), "");
+  EXPECT_TRUE(has(imported.yaml, "num_hidden_layers: 8\n"));
+  EXPECT_TRUE(has(imported.yaml,
+                  "# not in the arguments, to be given beside this file: "
+                  "model.vocab_size cluster.accelerator "
+                  "cluster.gpus_per_node\n"))
+      << imported.yaml;
 }
 
 TEST(Import, Layouts) {

@@ -5,7 +5,7 @@ A development check: it needs the packages (docs/export.md says which versions)
 and skips, by name, what is not there. Exit code 0 when nothing that ran
 failed, 1 otherwise; `--require` makes a skip a failure.
 
-  validate.py [--golden DIR] [--megatron CHECKOUT] [--require]
+  validate.py [--golden DIR --world DEVICES] [--megatron CHECKOUT] [--require]
   validate.py --megatron CHECKOUT --write-flags FILE
 
 Each file of golden/ is parsed twice: as it is, and after mutations that the
@@ -85,7 +85,7 @@ def deepspeed(golden):
         from deepspeed.runtime.config import DeepSpeedConfig
     print(f"deepspeed {found} (exports are for {DEEPSPEED}): "
           "deepspeed.runtime.config.DeepSpeedConfig")
-    for path in sorted(golden.glob("*.ds_config.json")):
+    for path in sorted(golden.glob("*ds_config.json")):
         text = json.loads(path.read_text())
 
         class Grid:
@@ -166,7 +166,7 @@ def torchtitan(golden):
           "ConfigManager().parse_args, ParallelDims, "
           "torch.distributed.pipelining.schedules.get_schedule_class, "
           "model built on the meta device")
-    for path in sorted(golden.glob("*.torchtitan_config.py")):
+    for path in sorted(golden.glob("*torchtitan_config.py")):
         text = path.read_text()
 
         def parse(source=text, arguments=()):
@@ -290,7 +290,7 @@ def megatron(golden, checkout):
                 + (f", layout {args.pipeline_model_parallel_layout}"
                    if layout else ""))
 
-    for path in sorted(golden.glob("*.megatron.args")):
+    for path in sorted(golden.glob("*megatron.args")):
         words = shlex.split(path.read_text(), comments=True)
         accepts(path.name, lambda: parse(words))
 
@@ -328,7 +328,10 @@ def main():
     parser.add_argument("--megatron", type=pathlib.Path)
     parser.add_argument("--require", action="store_true")
     parser.add_argument("--write-flags", type=pathlib.Path)
+    parser.add_argument("--world", type=int, default=WORLD,
+                        help="devices of the configurations")
     options = parser.parse_args()
+    globals()["WORLD"] = options.world
     if options.write_flags:
         write_flags(options.megatron, options.write_flags)
         return 0

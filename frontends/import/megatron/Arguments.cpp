@@ -25,8 +25,9 @@ void Arguments::read(const std::string &file, std::string_view text) {
   std::vector<Command> commands = readCommands(file, text, errors_);
   bool program = false;
   for (const Command &command : commands)
-    for (size_t i = 0; i < command.size(); ++i)
-      if (isProgram(command[i])) {
+    for (size_t i = 0; i + 1 < command.size(); ++i)
+      // Not a test whether the file is there.
+      if (isProgram(command[i]) && isFlag(command[i + 1])) {
         program = true;
         readLauncher(command, i);
         readFlags(command, i + 1);
@@ -62,11 +63,20 @@ void Arguments::readLauncher(const Command &command, size_t last) {
 }
 
 void Arguments::readFlags(const Command &whole, size_t first) {
-  // What a caller of the script adds is not in the file.
+  // What a caller of the script adds is not in the file. A flag that is quoted
+  // together with its value, for eval, is two words.
   Command command;
-  for (const Word &word : whole)
-    if (word.unknown != "$@" && word.unknown != "$*")
+  for (const Word &word : whole) {
+    size_t blank = word.text.find(' ');
+    if (word.unknown == "$@" || word.unknown == "$*")
+      continue;
+    if (!isFlag(word) || blank == std::string::npos) {
       command.push_back(word);
+      continue;
+    }
+    command.push_back({word.text.substr(0, blank), word.loc, ""});
+    command.push_back({word.text.substr(blank + 1), word.loc, word.unknown});
+  }
   for (size_t i = first; i < command.size();) {
     const Word &word = command[i++];
     if (!isFlag(word)) {
@@ -143,6 +153,14 @@ std::optional<std::string> Arguments::text(const std::string &flag) {
     return std::nullopt;
   }
   return word.text;
+}
+
+std::optional<std::string> Arguments::knownText(const std::string &flag) {
+  const Argument *argument = find(flag);
+  if (!argument || argument->values.empty() ||
+      !argument->values[0].unknown.empty())
+    return std::nullopt;
+  return argument->values[0].text;
 }
 
 std::optional<int64_t> Arguments::integer(const std::string &flag) {

@@ -36,6 +36,8 @@ public:
   SourceLoc locate(const std::string &flag) const;
   /// The value as written, when the flag is there and its value is known.
   std::optional<std::string> text(const std::string &flag);
+  /// The same for what a plan does not need: no error when only a run knows.
+  std::optional<std::string> knownText(const std::string &flag);
   std::optional<int64_t> integer(const std::string &flag);
   std::optional<double> real(const std::string &flag);
 

@@ -309,14 +309,12 @@ void Importer::model() {
       args_.real("--init-method-std").value_or(0.02));
   if (args_.has("--vocab-size"))
     put("model.vocab_size", required("--vocab-size"));
-  else
-    args_.error("--vocab-size",
-                "expected --vocab-size, as the tokenizer that would tell it is "
-                "not read, got nothing; add it to the arguments");
+  else if (gpt2Tokenizer())
+    put("model.vocab_size", int64_t{50257}); // of the one vocabulary it reads
   for (const char *flag : {"--attention-dropout", "--hidden-dropout"})
     if (args_.real(flag).value_or(0.1) != 0)
       note(std::string(flag) + " is not planned for; the spec has no dropout");
-  args_.text("--tokenizer-type");
+  args_.has("--tokenizer-type");
   if (args_.integer("--make-vocab-size-divisible-by").value_or(128) != 128)
     note("--make-vocab-size-divisible-by is planned as 128");
 }

@@ -107,12 +107,15 @@ void Importer::training() {
   put(section + "eps", args_.real("--adam-eps").value_or(1e-8));
   put(section + "weight_decay", args_.real("--weight-decay").value_or(0.01));
   put(section + "clip_grad", args_.real("--clip-grad").value_or(1));
+  for (const char *flag : {"--data-path", "--save"})
+    if (args_.has(flag) && !args_.knownText(flag))
+      note(std::string(flag) + " is left out, as only a run knows its value");
   put("training.seed", args_.integer("--seed").value_or(1234));
-  if (std::optional<std::string> path = args_.text("--data-path")) {
+  if (std::optional<std::string> path = args_.knownText("--data-path")) {
     put("training.data.format", "megatron");
     put("training.data.path", *path, true);
   }
-  if (std::optional<std::string> save = args_.text("--save")) {
+  if (std::optional<std::string> save = args_.knownText("--save")) {
     put("training.checkpoint.dir", *save, true);
     if (std::optional<int64_t> interval = args_.integer("--save-interval"))
       put("training.checkpoint.interval", *interval);
@@ -153,6 +156,8 @@ void Importer::cluster(const std::string &accelerator) {
   if (args_.devicesPerNode)
     put("cluster.gpus_per_node", *args_.devicesPerNode);
   std::string missing;
+  if (!args_.has("--vocab-size") && !gpt2Tokenizer())
+    missing += " model.vocab_size";
   if (accelerator.empty())
     missing += " cluster.accelerator";
   if (!args_.nodes)

@@ -50,6 +50,9 @@ private:
   Node &at(std::string_view path);
   void note(std::string text) { out_.notes.push_back(std::move(text)); }
   int64_t required(const char *flag);
+  bool gpt2Tokenizer() {
+    return args_.knownText("--tokenizer-type") == "GPT2BPETokenizer";
+  }
 
   Arguments &args_;
   Imported &out_;
