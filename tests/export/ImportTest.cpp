@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "tests/export/ExportTesting.h"
 
+#include "frontends/import/hf/Import.h"
 #include "frontends/import/megatron/Flags.h"
 #include "frontends/import/megatron/Import.h"
 #include "frontends/import/megatron/Importer.h"
@@ -174,7 +175,7 @@ TEST(Import, FollowsAnEval) {
   std::string script = R"sh(
 P=pretrain_gpt.py
 if [ ! -f "$P" ]; then exit 1; fi
-A=("--num-layers 8" "--hidden-size 64" "--num-attention-heads 4")
+A=("--num-layers 8" "--wandb-exp-name '${NAME:-"tiny"}'" "--hidden-size 64" "--num-attention-heads 4")
 B=(--seq-length 128 --max-position-embeddings 128 --micro-batch-size 1
    --global-batch-size 8 --normalization RMSNorm --swiglu
    --position-embedding-type rope --disable-bias-linear)
@@ -183,6 +184,7 @@ eval $CMD
 )sh";
   Imported imported = importArguments("run.sh", script, "");
   ASSERT_EQ(joinDiagnostics(imported.errors), "");
+  EXPECT_TRUE(has(imported.yaml, "name: tiny\n")) << imported.yaml;
   EXPECT_TRUE(has(imported.yaml, "num_hidden_layers: 8\n"));
   EXPECT_TRUE(has(imported.yaml,
                   "# not in the arguments, to be given beside this file: "
@@ -240,4 +242,39 @@ TEST(Import, Words) {
   EXPECT_TRUE(errors.empty());
   readCommands("f", "A=(x", errors);
   EXPECT_EQ(errors.size(), 1u);
+}
+
+// The section that `import --from hf` prints gives the same model as naming
+// the file with hf_config, and survives Megatron arguments.
+TEST(Import, FromHuggingFace) {
+  const char *config = R"({"model_type": "llama", "vocab_size": 32000,
+    "hidden_size": 512, "intermediate_size": 1408, "num_hidden_layers": 4,
+    "num_attention_heads": 8, "num_key_value_heads": 2, "rms_norm_eps": 1e-5,
+    "rope_theta": 500000.0, "tie_word_embeddings": true, "use_cache": true})";
+  std::vector<Diagnostic> errors;
+  std::string yaml = hf::importConfig("m/config.json", config, errors);
+  ASSERT_EQ(joinDiagnostics(errors), "");
+  EXPECT_EQ(yaml.find("# From the Hugging Face configuration config.json.\n"),
+            0u);
+  EXPECT_TRUE(has(yaml, "use_cache")) << yaml; // listed, not dropped
+  Spec spec = specOf(yaml + "training:\n  sequence_length: 128\n"
+                            "  global_batch_size: 64\n"
+                            "parallelism: {tensor_parallel: 1, "
+                            "context_parallel: 1, pipeline_parallel: 1, "
+                            "zero_stage: 1, micro_batch_size: 1, "
+                            "recompute: none}\n");
+  EXPECT_TRUE(*spec.model.tieWordEmbeddings);
+  // 32000 * 512 + 4 * (512 * (512 + 2 * 128 + 512) + 3 * 512 * 1408 + 1024)
+  // + 512 = 16384000 + 4 * (655360 + 2162688 + 1024) + 512
+  EXPECT_EQ(model::modelShape(spec).parameters(), 27'660'800);
+  std::string arguments =
+      fileOf(exported(Target::Megatron, spec), "megatron.args");
+  Spec again = specOf(importArguments("a", arguments, "").yaml);
+  EXPECT_EQ(model::modelShape(again).parameters(), 27'660'800);
+  EXPECT_FALSE(has(arguments, "--untie"));
+
+  EXPECT_EQ(hf::importConfig("c.json", "{\"model_type\": \"mamba\"}", errors),
+            "");
+  EXPECT_TRUE(has(joinDiagnostics(errors), "c.json:1:"))
+      << joinDiagnostics(errors);
 }

@@ -81,8 +81,8 @@ FOLDERS = (
            ("frontends/spec/", "runtime/base/"), ("nlohmann", "yaml-cpp")),
     Folder(r"frontends/spec/", ("frontends/spec/", "runtime/base/"),
            ("nlohmann",)),
-    Folder(r"frontends/import/megatron/",
-           ("frontends/import/megatron/", "frontends/spec/", "runtime/base/"),
+    Folder(r"frontends/import/(?P<self>hf|megatron)/",
+           ("frontends/import/{self}/", "frontends/spec/", "runtime/base/"),
            ()),
     # The export writes for the version whose flags the import knows.
     Folder(r"frontends/export/",

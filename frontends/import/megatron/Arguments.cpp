@@ -75,7 +75,11 @@ void Arguments::readFlags(const Command &whole, size_t first) {
       continue;
     }
     command.push_back({word.text.substr(0, blank), word.loc, ""});
-    command.push_back({word.text.substr(blank + 1), word.loc, word.unknown});
+    std::string value = word.text.substr(blank + 1);
+    if (value.size() >= 2 && value.front() == value.back() &&
+        (value.front() == '"' || value.front() == '\''))
+      value = value.substr(1, value.size() - 2);
+    command.push_back({value, word.loc, word.unknown});
   }
   for (size_t i = first; i < command.size();) {
     const Word &word = command[i++];

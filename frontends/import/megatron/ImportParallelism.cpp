@@ -143,6 +143,9 @@ void Importer::parallelism() {
   put(section + "expert_tensor_parallel", experts ? etp : 1);
   put(section + "zero_stage",
       int64_t{args_.has("--use-distributed-optimizer") ? 1 : 0});
+  // The planner takes them for granted.
+  args_.has("--overlap-grad-reduce");
+  args_.has("--overlap-param-gather");
   if (std::optional<double> capacity =
           args_.real("--moe-expert-capacity-factor"))
     put(section + "moe_capacity_factor", *capacity);

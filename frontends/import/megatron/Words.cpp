@@ -226,6 +226,10 @@ private:
       name = inner.substr(0, mark);
       fallback = inner.substr(mark + 2);
       hasFallback = fallback.find('$') == std::string::npos;
+      for (char quote : {'"', '\''})
+        if (fallback.size() >= 2 && fallback.front() == quote &&
+            fallback.back() == quote)
+          fallback = fallback.substr(1, fallback.size() - 2);
     } else {
       name = inner.substr(0, inner.find('['));
     }
