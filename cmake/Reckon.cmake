@@ -36,13 +36,17 @@ function(reckon_tool name)
 endfunction()
 
 # reckon_unit_test(NAME SOURCES a.cpp ... [DEPS x y])
-# One GoogleTest program, registered with ctest case by case.
+# One GoogleTest program, registered with ctest. RECKON_TEST_RUNNER, such as
+# valgrind with its options, goes before it.
+set(RECKON_TEST_RUNNER "" CACHE STRING "Command that runs the unit tests")
 function(reckon_unit_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE reckon_flags ${ARG_DEPS}
                         GTest::gtest GTest::gtest_main)
-  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  add_test(NAME ${name}
+           COMMAND ${RECKON_TEST_RUNNER} $<TARGET_FILE:${name}>
+                   --gtest_brief=1)
 endfunction()
 
 # Debian's libz3-dev has no CMake package.

@@ -59,6 +59,13 @@ void *operator new(std::size_t size, std::align_val_t alignment) {
 void *operator new[](std::size_t size, std::align_val_t alignment) {
   return countedAllocate(size, static_cast<std::size_t>(alignment));
 }
+// The standard library's own end in those above; a sanitizer's do not.
+void *operator new(std::size_t size, const std::nothrow_t &) noexcept {
+  return countedAllocate(size, 16);
+}
+void *operator new[](std::size_t size, const std::nothrow_t &) noexcept {
+  return countedAllocate(size, 16);
+}
 void operator delete(void *memory) noexcept { std::free(memory); }
 void operator delete[](void *memory) noexcept { std::free(memory); }
 void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }

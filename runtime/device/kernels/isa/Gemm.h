@@ -8,6 +8,8 @@
 
 #include "runtime/device/kernels/isa/Vec.h"
 
+#include <utility>
+
 namespace reckon::device::RECKON_ISA {
 
 /// How the left operand lies: a(i, l) = a[i * lda + l], or a[l * lda + i].
@@ -95,15 +97,18 @@ inline void gemm(int64_t m, int64_t n, int64_t length, const float *a,
     }
 }
 
+/// a0 b0 a1 b1 ... of the lower (Half 0) or the upper halves of two vectors.
+template <int Half> RECKON_INLINE F interleave(F a, F b) {
+  return [&]<int... I>(std::integer_sequence<int, I...>) {
+    return __builtin_shufflevector(a, b,
+                                   (I / 2 + I % 2 * W + Half * W / 2)...);
+  }(std::make_integer_sequence<int, W>());
+}
+
 /// to[c, r] = from[r, c] for a block of rows x columns.
 template <typename From, typename To>
 inline void transpose(const From *from, int64_t ldFrom, int64_t rows,
                       int64_t columns, To *to, int64_t ldTo) {
-  I low, high; // interleave the lower, the upper halves of two vectors
-  for (int i = 0; i < W; ++i) {
-    low[i] = i / 2 + (i % 2) * W;
-    high[i] = i / 2 + W / 2 + (i % 2) * W;
-  }
   int64_t fullRows = rows - rows % W, fullColumns = columns - columns % W;
   for (int64_t r = 0; r < fullRows; r += W)
     for (int64_t c = 0; c < fullColumns; c += W) {
@@ -117,8 +122,8 @@ inline void transpose(const From *from, int64_t ldFrom, int64_t rows,
       for (int round = 1; round < W; round *= 2) {
 #pragma GCC unroll 16
         for (int i = 0; i < W / 2; ++i) {
-          t[2 * i] = __builtin_shuffle(v[i], v[i + W / 2], low);
-          t[2 * i + 1] = __builtin_shuffle(v[i], v[i + W / 2], high);
+          t[2 * i] = interleave<0>(v[i], v[i + W / 2]);
+          t[2 * i + 1] = interleave<1>(v[i], v[i + W / 2]);
         }
 #pragma GCC unroll 16
         for (int i = 0; i < W; ++i)
