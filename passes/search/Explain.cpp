@@ -1,218 +1,107 @@
-//===- Explain.cpp - why nothing fits, and what would ---------------------===//
+//===- Explain.cpp - why nothing fits -------------------------------------===//
 //
 // Part of Reckon, under the Apache License v2.0.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/search/Explain.h"
 
-#include <cmath>
-#include <cstdio>
+#include "passes/search/Conflict.h"
+#include "passes/search/Outer.h"
+#include "passes/search/ParallelKeys.h"
+
+#include <bit>
 
 using namespace reckon;
 using namespace reckon::search;
 
-void Rejections::add(const model::Choice &choice, const Verdict &verdict) {
-  auto keep = [&](std::optional<Entry> &best, auto less) {
-    if (!best || less(verdict, best->verdict))
-      best = Entry{choice, verdict};
-  };
-  auto lessMemory = [](const Verdict &a, const Verdict &b) {
-    return a.peakArena < b.peakArena;
-  };
-  keep(leastMemory_, lessMemory);
-  if (verdict.bubbleFits)
-    keep(leastMemoryBubble_, lessMemory);
-  if (verdict.memoryFits)
-    keep(leastBubble_, [](const Verdict &a, const Verdict &b) {
-      return a.bubble < b.bubble;
-    });
-}
-
-Infeasible Rejections::explain(Evaluator &evaluator) const {
-  Infeasible infeasible;
-  if (!leastMemory_) {
-    infeasible.conflict = {"divisibility"};
-    infeasible.reasons.assign(reasons_.begin(), reasons_.end());
-    return infeasible;
-  }
-  // Memory is in the conflict unless something within max_bubble fits, which
-  // would then be a solution; so it is out only when nothing has so small a
-  // bubble and something fits.
-  const Entry *closest = nullptr;
-  if (leastMemoryBubble_)
-    closest = &*leastMemoryBubble_;
-  else if (leastBubble_)
-    closest = &*leastBubble_;
-  else
-    closest = &*leastMemory_;
-  if (!closest->verdict.memoryFits) {
-    infeasible.conflict.push_back("memory_limit stage " +
-                                  std::to_string(closest->verdict.peakStage));
-    infeasible.shortfallBytes =
-        closest->verdict.peakArena - evaluator.limitBytes();
-  }
-  if (!leastMemoryBubble_ || leastBubble_)
-    infeasible.conflict.push_back("max_bubble");
-  if (leastBubble_)
-    infeasible.leastBubble = leastBubble_->verdict.bubble;
-  infeasible.closest = evaluator.candidate(closest->choice);
-  return infeasible;
+std::string search::limitName(Limit limit) {
+  if (limit == Limit::Memory)
+    return "memory_limit";
+  if (limit == Limit::HostMemory)
+    return "host_memory_limit";
+  if (limit == Limit::Compilable)
+    return limitKey(limit);
+  std::string key = limitKey(limit);
+  return key.substr(key.rfind('.') + 1);
 }
 
 namespace {
 
-std::string decimal(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  std::string shown = text;
-  while (shown.find('.') != std::string::npos &&
-         (shown.back() == '0' || shown.back() == '.')) {
-    bool point = shown.back() == '.';
-    shown.pop_back();
-    if (point)
-      break;
+/// The combination that misses least memory: among those that keep all other
+/// limits when there are any, else among those that break fewest.
+const Witness *leastShort(const MaskTable &table) {
+  const Witness *best = nullptr;
+  int fewest = kNumLimits + 1;
+  for (const auto &[mask, entry] : table.entries) {
+    if (!(mask & bit(Limit::Memory)))
+      continue;
+    int broken = std::popcount(mask);
+    if (!best || broken < fewest ||
+        (broken == fewest && entry.smallest.peakArena < best->peakArena)) {
+      best = &entry.smallest;
+      fewest = broken;
+    }
   }
-  return shown;
+  return best;
 }
 
-class Repairs {
-public:
-  explicit Repairs(const Spec &spec) : spec_(spec) {}
-
-  std::vector<NearestChange> find(const SearchResult &failure) {
-    const Infeasible &why = *failure.infeasible;
-    raiseLimits(failure);
-    freeKeys();
-    // More micro-batches shrink the bubble; memory hardly changes.
-    if (limitsBubble(why))
-      growBatch();
-    addNodes();
-    if (found_.empty())
-      freeAll();
-    return std::move(found_);
-  }
-
-private:
-  /// Adds the change when the changed spec has a solution.
-  bool tryChange(const Spec &changed, const std::string &key,
-                 const std::string &value) {
-    SearchResult result = search::search(changed, 1);
-    if (result.candidates.empty())
-      return false;
-    found_.push_back({key, value, result.candidates.front()});
-    return true;
-  }
-
-  static bool limitsBubble(const Infeasible &why) {
-    return !why.conflict.empty() && why.conflict.back() == "max_bubble";
-  }
-
-  void raiseLimits(const SearchResult &failure) {
-    const Infeasible &why = *failure.infeasible;
-    if (failure.evaluated == 0)
-      return;
-    Spec changed = spec_;
-    if (limitsBubble(why) && why.leastBubble) {
-      std::string value = decimal(std::ceil(*why.leastBubble * 1e4) / 1e4, 4);
-      changed.constraints.maxBubble.value = std::stod(value);
-      tryChange(changed, "constraints.max_bubble", value);
-    }
-    if (why.shortfallBytes == 0)
-      return;
-    // Only as far as the device has memory.
-    const Accelerator &device = *spec_.cluster.accelerator;
-    double room = static_cast<double>(device.memoryBytes()) / 1073741824.0 -
-                  *spec_.cluster.memoryReserveGib;
-    double need = static_cast<double>(why.closest->peakArena()) / 1073741824.0;
-    need = std::ceil(need * 100) / 100;
-    if (need > room)
-      return;
-    changed = spec_;
-    changed.constraints.memoryLimitGib.value = need;
-    tryChange(changed, "constraints.memory_limit_gib", decimal(need, 2));
-  }
-
-  /// Leaves one key that the user fixed to the planner.
-  template <typename T, typename Show>
-  void freeKey(Choice<T> ParallelismSpec::*member, std::vector<T> all,
-               const char *name, Show show) {
-    Choice<T> &original = spec_.parallelism.*member;
-    if (original.isAuto)
-      return;
-    Spec changed = spec_;
-    (changed.parallelism.*member).isAuto = true;
-    (changed.parallelism.*member).values = std::move(all);
-    if (tryChange(changed, std::string("parallelism.") + name, ""))
-      found_.back().value = show(found_.back().candidate.choice);
-  }
-
-  void freeKeys() {
-    using P = ParallelismSpec;
-    using model::Choice;
-    auto number = [](int64_t Choice::*member) {
-      return [member](const Choice &c) { return std::to_string(c.*member); };
-    };
-    freeKey<Recompute>(&P::recompute, {Recompute::None, Recompute::Full},
-                       "recompute",
-                       [](const Choice &c) { return toString(c.recompute); });
-    freeKey<int64_t>(&P::zeroStage, {0, 1}, "zero_stage",
-                     number(&Choice::zero));
-    freeKey<int64_t>(&P::microBatchSize, {}, "micro_batch_size",
-                     number(&Choice::microBatch));
-    freeKey<PipelineSchedule>(
-        &P::pipelineSchedule,
-        {PipelineSchedule::GPipe, PipelineSchedule::OneFOneB},
-        "pipeline_schedule",
-        [](const Choice &c) { return toString(c.schedule); });
-    if (!spec_.parallelism.dataParallel.isAuto)
-      return; // freeing one degree of a full product changes nothing
-    if (spec_.parallelism.pipelineLayout->empty())
-      freeKey<int64_t>(&P::pipelineParallel, {}, "pipeline_parallel",
-                       number(&Choice::pp));
-    freeKey<int64_t>(&P::tensorParallel, {}, "tensor_parallel",
-                     number(&Choice::tp));
-  }
-
-  void freeAll() {
-    Spec changed = spec_;
-    ParallelismSpec free;
-    free.zeroStage.values = {0, 1};
-    free.recompute.values = {Recompute::None, Recompute::Full};
-    free.pipelineSchedule.values = {PipelineSchedule::GPipe,
-                                    PipelineSchedule::OneFOneB};
-    changed.parallelism = free;
-    tryChange(changed, "parallelism", "auto");
-  }
-
-  void growBatch() {
-    Spec changed = spec_;
-    for (int i = 0; i < 6; ++i) {
-      changed.training.globalBatchSize.value *= 2;
-      if (tryChange(changed, "training.global_batch_size",
-                    std::to_string(*changed.training.globalBatchSize)))
-        return;
+/// The combination to show: one that is short of memory least when memory is
+/// in the conflict, else the fastest of those that break fewest limits.
+const Witness *closest(const MaskTable &table, bool memory) {
+  if (memory)
+    return leastShort(table);
+  const Witness *best = nullptr;
+  int fewest = kNumLimits + 1;
+  for (const auto &[mask, entry] : table.entries) {
+    int broken = std::popcount(mask);
+    if (!best || broken < fewest ||
+        (broken == fewest && entry.fastest.stepSeconds < best->stepSeconds)) {
+      best = &entry.fastest;
+      fewest = broken;
     }
   }
-
-  void addNodes() {
-    if (!spec_.parallelism.dataParallel.isAuto)
-      return;
-    Spec changed = spec_;
-    for (int i = 0; i < 10; ++i) {
-      changed.cluster.nodes.value *= 2;
-      if (tryChange(changed, "cluster.nodes",
-                    std::to_string(*changed.cluster.nodes)))
-        return;
-    }
-  }
-
-  Spec spec_;
-  std::vector<NearestChange> found_;
-};
+  return best;
+}
 
 } // namespace
 
-std::vector<NearestChange> search::nearestChanges(const Spec &spec,
-                                                  const SearchResult &failure) {
-  return Repairs(spec).find(failure);
+void search::explainInfeasible(const Spec &spec, SearchResult &result) {
+  Infeasible &why = *result.infeasible;
+  Evaluator evaluator(spec);
+  MaskTable table = violationMasks(spec, evaluator);
+  if (result.evaluated == 0)
+    for (const auto &[reason, count] : result.reasons)
+      why.reasons.push_back(reason);
+  if (table.entries.empty()) {
+    why.conflict = {"divisibility"};
+    why.limits = {Limit::Divisibility};
+    if (why.reasons.empty())
+      for (const auto &[reason, count] : table.reasons)
+        why.reasons.push_back(reason);
+    why.nearest = nearestChanges(spec, table);
+    return;
+  }
+
+  LimitMask given = 0;
+  for (int i = 0; i < kNumLimits; ++i)
+    if (limitGiven(spec, static_cast<Limit>(i)))
+      given |= bit(static_cast<Limit>(i));
+  LimitMask conflict = smallestHittingSet(table.minimal(), given);
+  why.checked = conflictHolds(spec, evaluator, conflict);
+  bool memory = conflict & bit(Limit::Memory);
+  const Witness *shown = closest(table, memory);
+  why.closest = evaluator.candidate(shown->choice);
+  for (Limit limit : limitsOf(conflict)) {
+    why.limits.push_back(limit);
+    why.conflict.push_back(limitName(limit));
+    if (limit != Limit::Memory)
+      continue;
+    why.conflict.back() += " stage " + std::to_string(shown->peakRank);
+    why.shortfallBytes = shown->peakArena - evaluator.limitBytes();
+  }
+  for (const auto &[mask, entry] : table.entries)
+    if ((mask & bit(Limit::Bubble)) && !(mask & bit(Limit::Memory)))
+      if (!why.leastBubble || entry.leastBubble.bubble < *why.leastBubble)
+        why.leastBubble = entry.leastBubble.bubble;
+  why.nearest = nearestChanges(spec, table);
 }

@@ -8,34 +8,20 @@
 
 #include "passes/search/Evaluate.h"
 
-#include <set>
-
 namespace reckon::search {
 
-/// Collects, while a search runs, what it needs to explain a failure.
-class Rejections {
-public:
-  void addReason(const std::string &reason) { reasons_.insert(reason); }
-  void add(const model::Choice &choice, const Verdict &verdict);
+/// Fills `result.infeasible` of a search that found nothing: the conflict, the
+/// shortfall and the nearest changes.
+void explainInfeasible(const Spec &spec, SearchResult &result);
 
-  /// The conflict and the closest choice; no nearest changes yet.
-  Infeasible explain(Evaluator &evaluator) const;
-
-private:
-  struct Entry {
-    model::Choice choice;
-    Verdict verdict;
-  };
-  std::optional<Entry> leastMemory_;       ///< among all
-  std::optional<Entry> leastMemoryBubble_; ///< among those under max_bubble
-  std::optional<Entry> leastBubble_;       ///< among those that fit in memory
-  std::set<std::string> reasons_;
-};
-
-/// Changes of one key with which a spec that failed with `failure` has a
-/// solution, each tried by a search; the easiest first.
+/// Changes with which a spec that has no solution gets one, the nearest first:
+/// fewest keys, then defaults before what the user wrote, then the machine.
 std::vector<NearestChange> nearestChanges(const Spec &spec,
-                                          const SearchResult &failure);
+                                          const MaskTable &table);
+
+/// `max_bubble`, `tensor_parallel`: the limit as a conflict names it, but for
+/// the stage of the memory limit.
+std::string limitName(Limit limit);
 
 } // namespace reckon::search
 

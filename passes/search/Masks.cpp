@@ -16,10 +16,20 @@ namespace {
 class MaskSearch {
 public:
   MaskSearch(const Spec &spec, CostModel &cost)
-      : spec_(spec), space_(liftRestrictions(spec)), cost_(cost),
-        bounds_(Bounds::of(spec)) {}
+      : spec_(spec), cost_(cost), bounds_(Bounds::of(spec)) {}
 
   MaskTable run() {
+    for (const Spec &lifted : liftedSpecs(spec_)) {
+      Space space(lifted);
+      space_ = &space;
+      walk();
+      space_ = nullptr;
+    }
+    return std::move(table_);
+  }
+
+private:
+  void walk() {
     struct Node {
       model::Choice choice;
       int64_t leaves;
@@ -36,7 +46,7 @@ public:
       nodes.push_back(
           {choice, leaves, restrictionsBroken(spec_, choice) & kNodeLimits});
     };
-    space_.nodes(visitor);
+    space_->nodes(visitor);
     // Few broken restrictions first: their masks then spare the others.
     std::stable_sort(nodes.begin(), nodes.end(),
                      [](const Node &a, const Node &b) {
@@ -47,14 +57,12 @@ public:
         table_.dominated += node.leaves;
         continue;
       }
-      space_.leaves(
+      space_->leaves(
           node.choice, [&](model::Choice &leaf) { visit(leaf); },
           [&](int64_t count, const Misfit &why) { misfit(count, why); });
     }
-    return std::move(table_);
   }
 
-private:
   /// The restrictions that are already decided at a node.
   static constexpr LimitMask kNodeLimits =
       bit(Limit::TensorParallel) | bit(Limit::ContextParallel) |
@@ -77,7 +85,7 @@ private:
 
   void visit(model::Choice &leaf) {
     LimitMask mask = restrictionsBroken(spec_, leaf);
-    if (!space_.refuses(leaf).empty())
+    if (!space_->refuses(leaf).empty())
       mask |= bit(Limit::Compilable);
     if (dominated(mask)) {
       ++table_.dominated;
@@ -120,7 +128,7 @@ private:
   }
 
   const Spec &spec_;
-  Space space_;
+  const Space *space_ = nullptr;
   CostModel &cost_;
   Bounds bounds_;
   MaskTable table_;

@@ -92,16 +92,21 @@ static Json candidateJson(const Candidate &candidate, int64_t limit) {
 static Json infeasibleJson(const Infeasible &infeasible, int64_t limit) {
   Json nearest = Json::array();
   for (const NearestChange &change : infeasible.nearest) {
-    // Numbers as numbers, names as strings.
-    Json value = Json::parse(change.value, nullptr, false);
-    if (value.is_discarded())
-      value = change.value;
-    nearest.push_back({{"change", {{change.key, value}}},
+    Json settings = Json::object();
+    for (const Setting &setting : change.settings) {
+      // Numbers as numbers, names as strings.
+      Json value = Json::parse(setting.value, nullptr, false);
+      if (value.is_discarded())
+        value = setting.value;
+      settings[setting.key] = value;
+    }
+    nearest.push_back({{"change", settings},
                        {"candidate", candidateJson(change.candidate, limit)}});
   }
   Json json = {{"conflict", infeasible.conflict},
                {"shortfall_bytes", infeasible.shortfallBytes},
-               {"nearest", nearest}};
+               {"nearest", nearest},
+               {"checked", infeasible.checked}};
   if (!infeasible.reasons.empty())
     json["reasons"] = infeasible.reasons;
   return json;

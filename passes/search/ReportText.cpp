@@ -3,6 +3,7 @@
 // Part of Reckon, under the Apache License v2.0.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/search/ParallelKeys.h"
 #include "passes/search/Report.h"
 
 #include "passes/model/Flops.h"
@@ -299,13 +300,25 @@ std::string search::infeasibleText(const ReportInput &input) {
       text += format("  its bubble is %.4f, max_bubble %.4g\n",
                      closest.bubbleFraction, *input.spec.constraints.maxBubble);
   }
+  for (Limit limit : why.limits)
+    if (limit != Limit::Divisibility)
+      text += "  " + limitLoc(input.spec, limit).str() + ": " +
+              limitKey(limit) +
+              (limitGiven(input.spec, limit) ? "" : ", a default") + "\n";
+  if (why.checked && why.limits.size() > 1)
+    text += "  without any one of them something would fit\n";
   if (why.nearest.empty())
-    text += "  no change of a single key that was tried makes it fit\n";
-  for (const NearestChange &change : why.nearest)
-    text += format("  fits with %s: %s (%s; %s a step, peak %s)\n",
-                   change.key.c_str(), change.value.c_str(),
-                   choiceLine(change.candidate.choice).c_str(),
-                   seconds(change.candidate.time.step).c_str(),
-                   gib(change.candidate.peakBytes()).c_str());
+    text += "  no change that was tried makes it fit\n";
+  for (const NearestChange &change : why.nearest) {
+    std::string settings;
+    for (const Setting &setting : change.settings)
+      settings += (settings.empty() ? "" : " and ") + setting.key + ": " +
+                  setting.value;
+    text +=
+        format("  fits with %s (%s; %s a step, peak %s)\n", settings.c_str(),
+               choiceLine(change.candidate.choice).c_str(),
+               seconds(change.candidate.time.step).c_str(),
+               gib(change.candidate.peakBytes()).c_str());
+  }
   return text;
 }

@@ -104,6 +104,15 @@ Spec search::liftRestrictions(const Spec &spec) {
   return lifted;
 }
 
+std::vector<Spec> search::liftedSpecs(const Spec &spec) {
+  std::vector<Spec> specs{liftRestrictions(spec), spec};
+  if (!spec.parallelism.pipelineLayout->empty()) {
+    specs.push_back(specs.front());
+    specs.back().parallelism.pipelineLayout = spec.parallelism.pipelineLayout;
+  }
+  return specs;
+}
+
 LimitMask search::restrictionsBroken(const Spec &spec,
                                      const model::Choice &choice) {
   const ParallelismSpec &open = spec.parallelism;

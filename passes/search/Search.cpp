@@ -57,16 +57,7 @@ SearchResult search::search(const Spec &spec, const SearchOptions &options) {
   OuterResult found = searchOuter(space, evaluator, evaluator.bounds(), outer);
   record(result, found.counts);
   if (found.best.empty()) {
-    // Again, without skipping anything that an explanation may name.
-    Rejections rejections;
-    for (const auto &[why, count] : result.reasons)
-      rejections.addReason(why);
-    outer.prune = false;
-    outer.broken = [&](const Ranked &ranked, LimitMask) {
-      rejections.add(ranked.choice, evaluator.judge(ranked.choice));
-    };
-    searchOuter(space, evaluator, evaluator.bounds(), outer);
-    result.infeasible = rejections.explain(evaluator);
+    result.infeasible = Infeasible{};
     return result;
   }
   for (const Ranked &ranked : found.best)
@@ -98,7 +89,7 @@ SearchResult search::searchAndExplain(const Spec &spec,
                                       const SearchOptions &options) {
   SearchResult result = search::search(spec, options);
   if (result.infeasible)
-    result.infeasible->nearest = nearestChanges(spec, result);
+    explainInfeasible(spec, result);
   return result;
 }
 

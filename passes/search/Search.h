@@ -53,18 +53,30 @@ struct RejectedCounts {
   int64_t hostMemory = 0;
 };
 
-/// A change of the spec with which something fits.
-struct NearestChange {
+/// One key of a spec with a value.
+struct Setting {
   std::string key;   ///< dotted, such as constraints.max_bubble
   std::string value; ///< as YAML
+  std::string step;  ///< what one step less of it is, such as `0.01 GiB`
+};
+
+/// A change of the spec with which something fits. Found by solving; with any
+/// of its settings one step nearer to the spec nothing does.
+struct NearestChange {
+  std::vector<Setting> settings;
   Candidate candidate;
 };
 
 /// Why nothing fits.
 struct Infeasible {
-  /// Limits that together reject everything: `memory_limit stage 0`,
-  /// `max_bubble`, `divisibility`.
+  /// The smallest set of limits that together reject everything:
+  /// `memory_limit stage 0`, `max_bubble`, `tensor_parallel`; `divisibility`
+  /// when nothing divides whatever is lifted.
   std::vector<std::string> conflict;
+  std::vector<Limit> limits; ///< the same, in the same order
+  /// Dropping any one of them lets something fit, keeping all does not: solved
+  /// again without the table that they were found with.
+  bool checked = false;
   /// Bytes missing on the named stage in the choice that misses fewest among
   /// those that keep the other limits (or among all, when none does).
   uint64_t shortfallBytes = 0;
@@ -74,7 +86,7 @@ struct Infeasible {
   std::optional<Candidate> closest;
   /// Why nothing divides, one line a reason, when nothing does.
   std::vector<std::string> reasons;
-  std::vector<NearestChange> nearest;
+  std::vector<NearestChange> nearest; ///< the nearest first
 };
 
 /// One thing that was proved, or how far it is from being proved.

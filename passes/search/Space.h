@@ -125,6 +125,11 @@ private:
 /// representation: the space in which explanations look for repairs.
 Spec liftRestrictions(const Spec &spec);
 
+/// Spaces that together hold what explanations compare: the lifted one; the
+/// user's own, for what nothing tries unasked; the lifted one with the layout
+/// that the user gave.
+std::vector<Spec> liftedSpecs(const Spec &spec);
+
 /// Keys of `spec.parallelism` that exclude `choice`.
 LimitMask restrictionsBroken(const Spec &spec, const model::Choice &choice);
 

@@ -168,7 +168,8 @@ void checkNearest(const char *text, std::vector<std::string> sets,
                   const Infeasible &why) {
   for (const NearestChange &change : why.nearest) {
     std::vector<std::string> changed = sets;
-    changed.push_back(change.key + "=" + change.value);
+    for (const Setting &setting : change.settings)
+      changed.push_back(setting.key + "=" + setting.value);
     SearchResult again = search::search(load(text, changed), 1);
     ASSERT_FALSE(again.candidates.empty()) << changed.back();
     EXPECT_EQ(again.candidates[0].choice, change.candidate.choice)
@@ -189,7 +190,7 @@ TEST(Infeasible, Memory) {
   EXPECT_EQ(why.closest->peakArena() - why.shortfallBytes,
             78ull << 30); // 80 GiB - 2 GiB
   ASSERT_FALSE(why.nearest.empty());
-  EXPECT_EQ(why.nearest.back().key, "cluster.nodes");
+  EXPECT_EQ(why.nearest.back().settings[0].key, "cluster.nodes");
   checkNearest(k70B, sets, why);
   Spec spec = load(k70B, sets);
   std::string said = infeasibleText({spec, result, 0});
@@ -205,15 +206,18 @@ TEST(Infeasible, Bubble) {
   SearchResult result = search::searchAndExplain(load(kSmall, sets), 5);
   ASSERT_TRUE(result.infeasible);
   const Infeasible &why = *result.infeasible;
-  EXPECT_EQ(why.conflict, std::vector<std::string>{"max_bubble"});
+  // With another pipeline, or another limit, something would fit.
+  EXPECT_EQ(why.conflict,
+            (std::vector<std::string>{"max_bubble", "pipeline_parallel"}));
+  EXPECT_TRUE(why.checked);
   EXPECT_EQ(why.shortfallBytes, 0u);
   // Eight micro-batches of one sequence: 3/8.
   ASSERT_FALSE(why.nearest.empty());
-  EXPECT_EQ(why.nearest[0].key, "constraints.max_bubble");
-  EXPECT_EQ(why.nearest[0].value, "0.375");
+  EXPECT_EQ(why.nearest[0].settings[0].key, "constraints.max_bubble");
+  EXPECT_EQ(why.nearest[0].settings[0].value, "0.375");
   bool freed = false;
   for (const NearestChange &change : why.nearest)
-    freed |= change.key == "parallelism.pipeline_parallel";
+    freed |= change.settings[0].key == "parallelism.pipeline_parallel";
   EXPECT_TRUE(freed);
   checkNearest(kSmall, sets, why);
 }
@@ -236,13 +240,14 @@ TEST(Infeasible, TwoLimitsTogether) {
 
 TEST(Infeasible, NothingDivides) {
   // Three devices: tp 3 splits no head, pp 3 leaves a batch of 8 to one
-  // replica; only that and dp 3 are left, and both are ruled out.
+  // replica; only that and dp 3 are left, and both are ruled out. Without
+  // the fixed pipeline pp 3 would do, so that is the conflict.
   std::vector<std::string> sets{"cluster.gpus_per_node=3",
                                 "parallelism.pipeline_parallel=1"};
   SearchResult result = search::searchAndExplain(load(kSmall, sets), 5);
   ASSERT_TRUE(result.infeasible);
   EXPECT_EQ(result.infeasible->conflict,
-            std::vector<std::string>{"divisibility"});
+            std::vector<std::string>{"pipeline_parallel"});
   EXPECT_EQ(result.infeasible->reasons,
             (std::vector<std::string>{
                 "data_parallel 3 does not divide global_batch_size 8",
