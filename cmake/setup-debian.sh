@@ -20,7 +20,7 @@ PACKAGES="$PACKAGES libdnnl-dev libflatbuffers-dev flatbuffers-compiler
   nlohmann-json3-dev libxxhash-dev"
 # Tests: perl-doc is the text that the quickstart trains on, clang has libFuzzer,
 # Slurm runs on one machine.
-PACKAGES="$PACKAGES libgtest-dev libgmock-dev python3 perl-doc
+PACKAGES="$PACKAGES libgtest-dev libgmock-dev python3 python3-yaml perl-doc
   clang-22 libclang-rt-22-dev z3 slurmctld slurmd slurm-client munge procps"
 
 fail() {
