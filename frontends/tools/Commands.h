@@ -24,6 +24,7 @@ int showMain(int argc, char **argv);
 int verifyMain(int argc, char **argv);
 int exportMain(int argc, char **argv);
 int importMain(int argc, char **argv);
+int schemaMain(int argc, char **argv);
 
 /// Exported under kCompileSymbol by the compiler library, which only
 /// `reckon compile` loads: the other commands start without MLIR.

@@ -80,6 +80,7 @@ constexpr Command kCommands[] = {
     {"calibrate", calibrateMain, "measure this machine for the time model"},
     {"export", exportMain, "the choice as another framework's configuration"},
     {"import", importMain, "a spec from another framework's configuration"},
+    {"schema", schemaMain, "the JSON Schema of a spec, for editors"},
     {"doctor", doctorMain, "what this machine has"},
 };
 
@@ -98,8 +99,8 @@ int main(int argc, char **argv) {
   if (argc >= 2 && argv[1][0] != '-')
     return fail(ExitCode::BadSpec,
                 std::string("expected a command (plan, compile, show, verify, "
-                            "goodput, export, import, run, calibrate or "
-                            "doctor), got ") +
+                            "goodput, export, import, run, calibrate, "
+                            "schema or doctor), got ") +
                     argv[1] + "; reckon --help explains them");
   // Only help, the version and mistakes are left.
   CLI::App app{"Reckon: a config compiler and launcher for training"};
