@@ -53,10 +53,14 @@ TEST(Export, MegatronGoldens) {
     expectGolden(spec, Target::Megatron);
 }
 
-TEST(Export, DeepSpeedGoldens) { expectGolden("zero3", Target::DeepSpeed); }
+TEST(Export, DeepSpeedGoldens) {
+  for (const char *spec : {"zero3", "pipeline"})
+    expectGolden(spec, Target::DeepSpeed);
+}
 
 TEST(Export, TorchTitanGoldens) {
-  expectGolden("zero3", Target::TorchTitan);
+  for (const char *spec : {"zero3", "qwen3"})
+    expectGolden(spec, Target::TorchTitan);
   // Plain replicas, torchtitan's routing, bf16: what it has.
   expectGolden("mla", Target::TorchTitan,
                {"parallelism.zero_stage=0", "training.precision=bf16"});
@@ -139,11 +143,12 @@ TEST(Export, AccountingHasTheFrameworksStates) {
   EXPECT_TRUE(has(text, "187,310,336")) << text;
 }
 
-// What torchtitan 0.3.0 counted in the models of the two goldens, built on its
+// What torchtitan 0.3.0 counted in the models of the goldens, built on its
 // meta device by validate.py.
 TEST(Export, ModelsHaveTorchTitansParameters) {
   EXPECT_EQ(model::modelShape(load("zero3")).parameters(), 1'498'482'688);
   EXPECT_EQ(model::modelShape(load("mla")).parameters(), 4'707'376'384);
+  EXPECT_EQ(model::modelShape(load("qwen3")).parameters(), 8'190'735'360);
 }
 
 TEST(Export, NarrowsOpenKeysOnly) {

@@ -114,6 +114,23 @@ TEST(Import, RefusesWhatItCannotPlan) {
     EXPECT_TRUE(findFlag(flag)) << flag;
 }
 
+// A file of a model alone leaves the run to another file.
+TEST(Import, ReadsAModelAlone) {
+  Imported imported = importText(
+      "MODEL_ARGS=\" --num-layers 8 --hidden-size 64 --num-attention-heads 4 "
+      "\\\n"
+      " --max-position-embeddings 128 --padded-vocab-size 512 --swiglu \\\n"
+      " --normalization RMSNorm --position-embedding-type rope \\\n"
+      " --disable-bias-linear\"\n");
+  ASSERT_EQ(joinDiagnostics(imported.errors), "");
+  EXPECT_TRUE(has(imported.yaml, "vocab_size: 512\n"));
+  EXPECT_TRUE(has(imported.yaml,
+                  "beside this file: training.sequence_length "
+                  "training.global_batch_size cluster.accelerator "
+                  "cluster.nodes cluster.gpus_per_node\n"))
+      << imported.yaml;
+}
+
 TEST(Import, ListsFlagsWithoutABearing) {
   Imported imported = importText(std::string(kSmall) +
                                  "--log-interval 10 --tensorboard-dir logs\n");
@@ -240,6 +257,15 @@ TEST(Import, Words) {
   EXPECT_EQ(texts(commands[1]), (List{"next", "--k=(t|)*2"}));
   EXPECT_EQ(commands[1][1].loc.str(), "f:3:6");
   EXPECT_TRUE(errors.empty());
+  // What it does not understand, it passes over.
+  commands = readCommands(
+      "f",
+      "f() { case $x in a) b;; *) c;; esac; }\n(d) | e `g` <<EOF\n)))\nEOF",
+      errors);
+  EXPECT_TRUE(errors.empty());
+  commands = readCommands("f", "A=\"--k 1\"\nB=(x)\nexport C=2", errors);
+  ASSERT_EQ(commands.size(), 1u);
+  EXPECT_EQ(texts(commands[0]), (List{"--k", "1"}));
   readCommands("f", "A=(x", errors);
   EXPECT_EQ(errors.size(), 1u);
 }
@@ -277,4 +303,18 @@ TEST(Import, FromHuggingFace) {
             "");
   EXPECT_TRUE(has(joinDiagnostics(errors), "c.json:1:"))
       << joinDiagnostics(errors);
+}
+
+// Any prefix of a script, and a script with any one character replaced, is
+// read to its end.
+TEST(Import, ReadsBrokenScriptsToTheirEnd) {
+  Result<std::string> script =
+      systemFiles().read(folder() + "golden/moe.megatron.sh");
+  ASSERT_TRUE(script.ok());
+  for (size_t i = 0; i < script->size(); i += 13) {
+    importArguments("a", script->substr(0, i), "");
+    std::string broken = *script;
+    broken[i] = "()\"'$\\{}|;#\n"[i % 12];
+    importArguments("a", broken, "");
+  }
 }

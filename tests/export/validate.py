@@ -19,6 +19,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shlex
 import sys
 import types
@@ -182,18 +183,25 @@ def torchtitan(golden):
             return titan_checks(config)
 
         accepts(path.name, parse)
-        refuses(f"{path.name} with seq_length for seq_len",
-                lambda: parse(text.replace(" seq_len=", " seq_length=")))
-        refuses(f"{path.name} with 3 context ranks",
-                lambda: parse(text.replace("context_parallel_degree=1",
-                                           "context_parallel_degree=3")))
+        def changed(pattern, replacement):
+            mutant, count = re.subn(pattern, replacement, text)
+            if count != 1:
+                raise LookupError(f"{count} places for {pattern}")
+            return mutant
+
+        mutants = [("seq_length for seq_len", r"(?m)^( +)seq_len=",
+                    r"\1seq_length="),
+                   ("3 context ranks", r"context_parallel_degree=\d+",
+                    "context_parallel_degree=3")]
+        if "pipeline_parallel_schedule=" in text:
+            mutants.append(("3 sequences in a micro-batch",
+                            r"pipeline_parallel_microbatch_size=\d+",
+                            "pipeline_parallel_microbatch_size=3"))
+        for what, pattern, replacement in mutants:
+            mutant = changed(pattern, replacement)
+            refuses(f"{path.name} with {what}", lambda: parse(mutant))
         refuses(f"{path.name} with the argument --parallelism.tensor_paralel",
                 lambda: parse(arguments=("--parallelism.tensor_paralel", "2")))
-        if "pipeline_parallel_schedule=" in text:
-            refuses(f"{path.name} with 3 sequences in a micro-batch",
-                    lambda: parse(text.replace(
-                        "pipeline_parallel_microbatch_size=1",
-                        "pipeline_parallel_microbatch_size=3")))
 
 
 def titan_checks(config):

@@ -98,7 +98,6 @@ megatron::refusedFlags() {
       {"--fp4-format", "use --fp8-format or --bf16"},
       {"--use-tp-pp-dp-mapping",
        "the planner orders ranks tp, cp, ep, dp, pp; remove it"},
-      {"--padded-vocab-size", "use --vocab-size"},
   };
   return flags;
 }

@@ -309,7 +309,10 @@ void Importer::model() {
       args_.real("--init-method-std").value_or(0.02));
   if (args_.has("--vocab-size"))
     put("model.vocab_size", required("--vocab-size"));
-  else if (gpt2Tokenizer())
+  else if (std::optional<int64_t> rows = args_.integer("--padded-vocab-size")) {
+    put("model.vocab_size", *rows);
+    note("--padded-vocab-size is planned as the vocabulary");
+  } else if (gpt2Tokenizer())
     put("model.vocab_size", int64_t{50257}); // of the one vocabulary it reads
   for (const char *flag : {"--attention-dropout", "--hidden-dropout"})
     if (args_.real(flag).value_or(0.1) != 0)

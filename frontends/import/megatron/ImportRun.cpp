@@ -13,11 +13,14 @@ using namespace reckon;
 using namespace reckon::megatron;
 
 void Importer::batch() {
-  put("training.sequence_length", required("--seq-length"));
-  int64_t micro = required("--micro-batch-size");
-  put("parallelism.micro_batch_size", micro);
+  // A file that only describes a model leaves these to another one.
+  if (args_.has("--seq-length"))
+    put("training.sequence_length", required("--seq-length"));
+  int64_t micro = args_.integer("--micro-batch-size").value_or(0);
+  if (args_.has("--micro-batch-size"))
+    put("parallelism.micro_batch_size", micro);
   std::optional<int64_t> global = args_.integer("--global-batch-size");
-  if (!global && args_.nodes && args_.devicesPerNode) {
+  if (!global && micro > 0 && args_.nodes && args_.devicesPerNode) {
     // Megatron's default: one micro-batch a replica.
     int64_t ranks =
         args_.integer("--tensor-model-parallel-size").value_or(1) *
@@ -29,10 +32,6 @@ void Importer::batch() {
   batch_ = global.value_or(0);
   if (global)
     put("training.global_batch_size", *global);
-  else if (!args_.has("--global-batch-size"))
-    args_.error("--global-batch-size", "expected --global-batch-size, as the "
-                                       "number of devices is not known, got "
-                                       "nothing; add it");
   std::optional<int64_t> steps = args_.integer("--train-iters");
   if (std::optional<int64_t> samples = args_.integer("--train-samples");
       samples && batch_ > 0)
@@ -156,8 +155,12 @@ void Importer::cluster(const std::string &accelerator) {
   if (args_.devicesPerNode)
     put("cluster.gpus_per_node", *args_.devicesPerNode);
   std::string missing;
-  if (!args_.has("--vocab-size") && !gpt2Tokenizer())
+  if (!at("model").find("vocab_size"))
     missing += " model.vocab_size";
+  if (!args_.has("--seq-length"))
+    missing += " training.sequence_length";
+  if (!at("training").find("global_batch_size"))
+    missing += " training.global_batch_size";
   if (accelerator.empty())
     missing += " cluster.accelerator";
   if (!args_.nodes)

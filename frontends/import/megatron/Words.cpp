@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "frontends/import/megatron/Words.h"
 
+#include <algorithm>
 #include <map>
 
 using namespace reckon;
@@ -26,6 +27,14 @@ public:
   std::vector<Command> run() {
     while (at_ < text_.size())
       statement();
+    // A file that only sets variables for others to use.
+    auto flag = [](const Word &word) { return word.text.rfind("--", 0) == 0; };
+    bool any = false;
+    for (const Command &command : commands_)
+      any |= std::any_of(command.begin(), command.end(), flag);
+    for (const auto &[name, words] : variables_)
+      if (!any && !words.empty() && flag(words[0]))
+        commands_.push_back(words);
     return std::move(commands_);
   }
 
@@ -82,6 +91,7 @@ private:
     skip(true);
     Command command;
     while (!end() && !ends(peek())) {
+      size_t before = at_;
       bool append = false;
       std::string name = command.empty() ? assignment(append) : "";
       if (!name.empty()) {
@@ -94,6 +104,8 @@ private:
           command.clear();
       }
       skip(false);
+      if (at_ == before)
+        step(); // a ) of a case, a function or a subshell
     }
     while (!end() && ends(peek()))
       step();
