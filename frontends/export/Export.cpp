@@ -64,6 +64,9 @@ model::Job ExportInput::job(Target target) const {
 void exports::narrowToTarget(Target target, Spec &spec) {
   ParallelismSpec &p = spec.parallelism;
   p.representation.value = representationOf(target);
+  // Explanations name what the user wrote.
+  p.representation.given = true;
+  p.representation.loc = {std::string("--to ") + toString(target), 0, 0};
   spec.search.space.value = SearchSpace::All;
   if (target != Target::TorchTitan)
     return;
