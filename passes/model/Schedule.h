@@ -255,6 +255,17 @@ std::string schedulePicture(const ScheduleShape &shape,
 std::string schedulePicture(ScheduleKind kind, int64_t stages,
                             int64_t microBatches, size_t maxColumns = 100);
 
+/// A complete <svg> element, ranks by time: a box an action, coloured by pass
+/// (chunks other than 0 paler), with the micro-batch's number where there is
+/// room and names and times on hovering. Needs no style sheet.
+std::string scheduleSvg(const PipelineOrders &orders, const Timetable &table,
+                        double width = 1100);
+/// Of a named schedule. A long step is drawn with fewer micro-batches, enough
+/// for warm-up, two blocks and cool-down, and says so.
+std::string scheduleSvg(const ScheduleShape &shape,
+                        std::span<const StageDurations> durations,
+                        double transfer = 0, double width = 1100);
+
 } // namespace reckon::model
 
 #endif // RECKON_PASSES_MODEL_SCHEDULE_H

@@ -86,4 +86,41 @@ TEST(ScheduleCsv, Refusals) {
             "these actions behind what they need");
 }
 
+size_t count(const std::string &text, const std::string &part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos;
+       at = text.find(part, at + 1))
+    ++found;
+  return found;
+}
+
+TEST(ScheduleSvg, ABoxAnAction) {
+  ScheduleShape shape{Kind::ZbV, 4, 2, 8};
+  PipelineOrders orders = makeOrders(shape);
+  std::vector<StageDurations> units(8);
+  std::string svg = scheduleSvg(orders, *simulateOrders(orders, units));
+  size_t actions = 0;
+  for (const auto &rank : orders.ranks)
+    actions += rank.size();
+  EXPECT_EQ(count(svg, "<g>"), actions);
+  EXPECT_EQ(count(svg, "<g>"), count(svg, "</g>"));
+  EXPECT_EQ(count(svg, "<text"), count(svg, "</text>"));
+  EXPECT_NE(svg.find(">7F3: forward of stage 7, micro-batch 3, "),
+            std::string::npos);
+  EXPECT_EQ(svg.find("in this picture"), std::string::npos);
+}
+
+TEST(ScheduleSvg, LongStepsAreCut) {
+  ScheduleShape shape{Kind::Interleaved, 4, 2, 4096};
+  std::vector<StageDurations> units(8);
+  std::string svg = scheduleSvg(shape, units);
+  // (8 / 4 + 3) 4 = 20 micro-batches, 8 stages, 2 passes.
+  EXPECT_EQ(count(svg, "<g>"), 320u);
+  // 3 / (2 * 20) and 3 / (2 * 4096).
+  EXPECT_NE(svg.find("idle / busiest work 7.50 % in this picture of 20 of 4096 "
+                     "micro-batches; in the whole step 0.04 %"),
+            std::string::npos)
+      << svg.substr(svg.size() - 300);
+}
+
 } // namespace
