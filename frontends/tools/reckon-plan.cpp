@@ -24,10 +24,14 @@ int reckon::planMain(int argc, char **argv) {
   int64_t top = 0;
   app.add_option("SPEC", files, "YAML files, merged left to right")->required();
   app.add_option("--set", sets, "override one key: KEY=VALUE");
-  app.add_option("--format", format, "text, json or html")->capture_default_str();
+  app.add_option("--format", format, "text, json or html")
+      ->capture_default_str();
   app.add_option("-o,--output", output, "write the report to this file");
   app.add_option("--top", top, "how many choices (default: search.top)")
       ->check(CLI::PositiveNumber);
+  std::string smtFolder;
+  app.add_option("--dump-smt", smtFolder,
+                 "write the solver's questions to this folder, as SMT-LIB");
   if (int code = parseArguments(app, argc, argv); code >= 0)
     return code;
   if (format != "text" && format != "json" && format != "html") {
@@ -49,8 +53,15 @@ int reckon::planMain(int argc, char **argv) {
 
   Clock &clock = systemClock();
   double start = clock.seconds();
-  search::SearchResult result =
-      search::searchAndExplain(*spec, top ? top : *spec->search.top);
+  search::SearchOptions options;
+  options.top = top ? top : *spec->search.top;
+  options.smtFolder = smtFolder;
+  search::SearchResult result = search::searchAndExplain(*spec, options);
+  if (!result.smtStatus) {
+    std::fprintf(stderr, "reckon plan: error: %s\n",
+                 result.smtStatus.error().message.c_str());
+    return static_cast<int>(result.smtStatus.error().code);
+  }
   search::ReportInput report{*spec, result, clock.seconds() - start};
   std::string text = format == "json"   ? search::reportJson(report)
                      : format == "html" ? planHtml(report)

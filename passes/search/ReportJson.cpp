@@ -151,6 +151,8 @@ std::string search::reportJson(const ReportInput &input) {
                    {"bubble", result.rejected.bubble},
                    {"divisibility", result.rejected.divisibility}}}}},
                {"infeasible", nullptr}};
+  if (result.schedule)
+    json["schedule"] = scheduleJson(*result.schedule);
   if (result.infeasible)
     json["infeasible"] = infeasibleJson(*result.infeasible, limit);
   return json.dump(2) + "\n";

@@ -268,11 +268,17 @@ std::string search::reportText(const ReportInput &input) {
       model::scheduleName(choice.schedule), layoutText(choice.layout).c_str());
   text += memorySection(best, input.spec);
   text += timeSection(best, input.spec);
+  model::ScheduleShape shape = model::shapeOf(choice);
   text += format("\nTimetable (a backward takes two units); bubble_fraction "
-                 "%.4f = (p-1)/m, limit %.4g\n",
+                 "%.4f, limit %.4g\n",
                  best.bubbleFraction, *input.spec.constraints.maxBubble);
-  text += model::schedulePicture(choice.schedule, choice.pp,
-                                 choice.numMicroBatches, 110);
+  if (model::whyNotSchedule(shape).empty())
+    text += model::schedulePicture(shape, 110);
+  if (const auto &schedule = result.schedule) {
+    text += describe(schedule->certificate) + "\n";
+    if (schedule->synthesis)
+      text += describe(*schedule->synthesisQuery, *schedule->synthesis);
+  }
   text += alternativesSection(result);
   return text + searchSection(input);
 }

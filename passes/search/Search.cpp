@@ -85,11 +85,38 @@ SearchResult search::search(const Spec &spec, int64_t top) {
   return search::search(spec, SearchOptions{.top = top});
 }
 
+/// Certifies the schedule of the first candidate; one that has no order before
+/// it is planned gets its bubble here.
+static void proveSchedule(const Spec &spec, const SearchOptions &options,
+                          SearchResult &result) {
+  Candidate &best = result.candidates.front();
+  if (best.choice.pp == 1)
+    return;
+  std::vector<model::StageDurations> durations;
+  if (best.choice.schedule == PipelineSchedule::Synthesized) {
+    model::TimeModel time(model::makeJob(spec));
+    for (int64_t stage = 0; stage < best.choice.stages(); ++stage) {
+      model::StageTime parts = time.stage(best.choice, stage);
+      durations.push_back({parts.forward, parts.backward(), parts.weightGrad});
+    }
+  }
+  result.schedule =
+      planSchedule(best.choice, durations, *spec.constraints.maxBubble,
+                   scheduleCacheFolder(), spec.parallelism.scheduleFile);
+  if (result.schedule->orders())
+    best.bubbleFraction = result.schedule->certificate.bubble;
+  result.proof.parts.push_back(provedSchedule(*result.schedule));
+  if (!options.smtFolder.empty())
+    result.smtStatus = dumpScheduleSmt(*result.schedule, options.smtFolder);
+}
+
 SearchResult search::searchAndExplain(const Spec &spec,
                                       const SearchOptions &options) {
   SearchResult result = search::search(spec, options);
   if (result.infeasible)
     explainInfeasible(spec, result);
+  else
+    proveSchedule(spec, options, result);
   return result;
 }
 

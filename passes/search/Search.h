@@ -16,6 +16,7 @@
 #include "passes/model/StageModel.h"
 #include "passes/model/Time.h"
 #include "passes/search/Limits.h"
+#include "passes/search/schedule/PlanSchedule.h"
 
 #include <optional>
 #include <string>
@@ -130,6 +131,10 @@ struct SearchResult {
   /// Combinations that do not divide or that the representation lacks.
   std::vector<std::pair<std::string, int64_t>> reasons;
   Proof proof;
+  /// Of the first candidate, when it has several pipeline ranks.
+  std::optional<PlannedSchedule> schedule;
+  /// Of writing SearchOptions::smtFolder.
+  Status smtStatus;
   /// The best choice that `reckon compile` can lower, when the first
   /// candidate is not one and there is one.
   std::optional<Candidate> runnable;
