@@ -144,6 +144,8 @@ TEST(Synthesize, BruteForceAgrees) {
     for (const auto &durations : all)
       for (int64_t m : {1, 2, 3})
         for (int64_t slots : {1, 2, 3}) {
+          if (m == 3 && durations[0].backward > 2) // many states
+            continue;
           SynthesisQuery asked = query(2, m, slots, goal, durations);
           UnitQuery unit = inUnits(asked);
           ASSERT_TRUE(unit.exact);
