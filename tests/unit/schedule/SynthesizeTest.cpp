@@ -157,7 +157,7 @@ TEST(Synthesize, BruteForceAgrees) {
         }
   for (int64_t slots : {1, 2})
     for (Goal goal : {Goal::Makespan, Goal::Span}) {
-      SynthesisQuery asked = query(3, 3, slots, goal);
+      SynthesisQuery asked = query(3, 2, slots, goal);
       UnitQuery unit = inUnits(asked);
       EXPECT_TRUE(BruteForce(unit).isLeast(synthesize(asked).value));
     }
