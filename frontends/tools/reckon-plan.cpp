@@ -6,6 +6,7 @@
 #include "frontends/spec/Load.h"
 #include "frontends/tools/Commands.h"
 #include "frontends/tools/PlanHtml.h"
+#include "passes/model/time/TimeModel.h"
 #include "passes/search/Report.h"
 #include "runtime/base/Os.h"
 
@@ -50,6 +51,12 @@ int reckon::planMain(int argc, char **argv) {
   }
   for (const Diagnostic &warning : spec->warnings)
     std::fprintf(stderr, "%s\n", warning.str().c_str());
+  // An efficiency profile that is not in the data file, for one.
+  for (const std::string &text :
+       model::TimeModel(model::makeJob(*spec)).warnings())
+    std::fprintf(
+        stderr, "%s\n",
+        warningAt(spec->cluster.efficiencyProfile.loc, text).str().c_str());
 
   Clock &clock = systemClock();
   double start = clock.seconds();

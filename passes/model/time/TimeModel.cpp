@@ -314,7 +314,8 @@ std::vector<std::string> TimeModel::warnings() const {
       warnings.push_back("the calibration has \"" + name +
                          "\", which is no constant of the time model; it is "
                          "not used");
-  if (!job.profile.empty() && !e.known)
+  // `reckon` stands for the global constants.
+  if (!job.profile.empty() && job.profile != "reckon" && !e.known)
     warnings.push_back("no run of the efficiency_profile \"" + job.profile +
                        "\" was measured; times use the global constants");
   else if (e.known && !e.fitted)
