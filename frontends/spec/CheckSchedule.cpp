@@ -20,13 +20,13 @@ Chunks chunksOf(S schedule) {
   case S::OneFOneB:
   case S::ZbH1:
   case S::ZbH2:
+  case S::Synthesized:
     return Chunks::One;
   case S::ZbV:
   case S::DualPipeV:
     return Chunks::Two;
   case S::Interleaved:
   case S::Bfs:
-  case S::Synthesized:
   case S::Csv:
     return Chunks::Any;
   }

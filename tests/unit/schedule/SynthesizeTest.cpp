@@ -232,8 +232,9 @@ TEST(Synthesize, LongStepsRepeatABlock) {
   EXPECT_LE(made.value, 3093);
   EXPECT_LT(made.instance, 20);
   for (const NamedResult &named : made.named) {
-    if (named.fits)
+    if (named.fits) {
       EXPECT_GT(named.value, made.value) << scheduleName(named.kind);
+    }
   }
   EXPECT_TRUE(checkUnits(inUnits(asked), made.table).ok());
 }
@@ -250,9 +251,10 @@ TEST(Synthesize, NeverWorseThanANamedScheduleThatFits) {
     Synthesis made = synthesize(asked);
     EXPECT_FALSE(made.exact);
     for (const NamedResult &named : made.named) {
-      if (named.fits)
+      if (named.fits) {
         EXPECT_LE(made.makespan, named.makespan * (1 + 1e-9))
             << slots << scheduleName(named.kind);
+      }
     }
   }
 }
