@@ -6,7 +6,7 @@
 #include "passes/search/Report.h"
 
 #include "passes/model/Flops.h"
-#include "passes/model/ParameterTable.h"
+#include "passes/model/ModelShape.h"
 
 #include <cmath>
 
@@ -117,7 +117,7 @@ std::string search::reportJson(const ReportInput &input) {
   const SearchResult &result = input.result;
   model::ModelDims dims = model::modelDims(spec);
   int64_t limit = spec.constraints.memoryLimitBytes();
-  int64_t parameters = model::parameterCount(dims);
+  model::ModelShape shape = model::modelShape(spec);
   Recompute recompute = result.candidates.empty()
                             ? Recompute::None
                             : result.candidates.front().choice.recompute;
@@ -129,8 +129,8 @@ std::string search::reportJson(const ReportInput &input) {
   Json json = {{"schema", "reckon.plan/1"},
                {"model",
                 {{"name", *spec.model.name},
-                 {"parameters", parameters},
-                 {"active_parameters", parameters},
+                 {"parameters", shape.parameters()},
+                 {"active_parameters", shape.activeParameters()},
                  {"flops_per_token",
                   {{"model", flops.model},
                    {"hardware", flops.hardware},

@@ -7,7 +7,7 @@
 #include "passes/search/Report.h"
 
 #include "passes/model/Flops.h"
-#include "passes/model/ParameterTable.h"
+#include "passes/model/ModelShape.h"
 
 #include <algorithm>
 #include <cstdarg>
@@ -221,7 +221,8 @@ std::string headSection(const Spec &spec) {
       "%s: %s parameters, %.4g model FLOPs per token\n"
       "%ld nodes x %ld %s = %ld devices; %s, sequence %ld, %ld sequences a "
       "step\n",
-      spec.model.name->c_str(), grouped(model::parameterCount(dims)).c_str(),
+      spec.model.name->c_str(),
+      grouped(model::modelShape(spec).parameters()).c_str(),
       model::tokenFlops(dims, Recompute::None).model,
       static_cast<long>(*spec.cluster.nodes),
       static_cast<long>(*spec.cluster.gpusPerNode),
