@@ -16,12 +16,47 @@
 
 using namespace reckon;
 
+namespace {
+
+/// What the same spec gives with `asked` (`tensor_parallel=16`; keys without a
+/// section are of parallelism) set on top, which `changed` then is.
+search::WhyNot askWhyNot(const std::vector<std::string> &files,
+                         std::vector<std::string> sets,
+                         const std::vector<std::string> &asked, Spec &changed) {
+  search::WhyNot why;
+  for (const std::string &each : asked) {
+    size_t equals = each.find('=');
+    std::string key = each.substr(0, equals);
+    if (key.find('.') == std::string::npos)
+      key = "parallelism." + key;
+    std::string value =
+        equals == std::string::npos ? "" : each.substr(equals + 1);
+    why.settings.push_back({key, value, ""});
+    sets.push_back(key + "=" + value);
+  }
+  std::vector<Diagnostic> errors;
+  Result<Spec> spec = loadSpec(files, sets, errors);
+  if (!spec) {
+    why.problem = spec.error().message;
+    return why;
+  }
+  changed = *spec;
+  search::SearchResult result = search::searchAndExplain(changed, 1);
+  why.infeasible = result.infeasible;
+  if (!result.candidates.empty())
+    why.other = result.candidates.front();
+  return why;
+}
+
+} // namespace
+
 int reckon::planMain(int argc, char **argv) {
   CLI::App app{"Chooses how a job is spread, or evaluates a fixed choice, and "
                "explains. Exit code 3: nothing fits."};
   app.name("reckon plan");
   std::vector<std::string> files, sets;
   std::string format = "text", output;
+  std::vector<std::string> asked;
   int64_t top = 0;
   app.add_option("SPEC", files, "YAML files, merged left to right")->required();
   app.add_option("--set", sets, "override one key: KEY=VALUE");
@@ -33,8 +68,18 @@ int reckon::planMain(int argc, char **argv) {
   std::string smtFolder;
   app.add_option("--dump-smt", smtFolder,
                  "write the solver's questions to this folder, as SMT-LIB");
+  app.add_option("--why-not", asked,
+                 "how KEY=VALUE loses: tensor_parallel=16; several together");
   if (int code = parseArguments(app, argc, argv); code >= 0)
     return code;
+  for (const std::string &each : asked)
+    if (each.find('=') == std::string::npos || each.front() == '=') {
+      std::fprintf(stderr,
+                   "reckon plan: error: expected --why-not KEY=VALUE, got %s; "
+                   "such as --why-not tensor_parallel=16\n",
+                   each.c_str());
+      return static_cast<int>(ExitCode::BadSpec);
+    }
   if (format != "text" && format != "json" && format != "html") {
     std::fprintf(
         stderr,
@@ -70,9 +115,21 @@ int reckon::planMain(int argc, char **argv) {
     return static_cast<int>(result.smtStatus.error().code);
   }
   search::ReportInput report{*spec, result, clock.seconds() - start};
+  if (!result.candidates.empty())
+    report.neighbours = search::neighbours(*spec, result.candidates.front());
+  search::WhyNot why;
+  Spec changed;
+  if (!asked.empty()) {
+    why = askWhyNot(files, sets, asked, changed);
+    report.whyNot = &why;
+  }
   std::string text = format == "json"   ? search::reportJson(report)
                      : format == "html" ? planHtml(report)
                                         : search::reportText(report);
+  if (format == "text" && !report.neighbours.empty())
+    text += search::neighboursText(report.neighbours);
+  if (format == "text" && report.whyNot)
+    text += search::whyNotText(why, result, changed);
   if (output.empty()) {
     std::fputs(text.c_str(), stdout);
   } else if (Status status = systemFiles().write(output, text); !status) {

@@ -10,6 +10,7 @@
 #include "passes/search/ParallelKeys.h"
 
 #include <bit>
+#include <tuple>
 
 using namespace reckon;
 using namespace reckon::search;
@@ -45,20 +46,26 @@ const Witness *leastShort(const MaskTable &table) {
   return best;
 }
 
-/// The combination to show: one that is short of memory least when memory is
-/// in the conflict, else the fastest of those that break fewest limits.
-const Witness *closest(const MaskTable &table, bool memory) {
-  if (memory)
+/// The combination to show: the one that misses least of the first limit of
+/// the conflict that has an amount, while it breaks fewest other limits; else
+/// the fastest of those that break fewest.
+const Witness *closest(const MaskTable &table, LimitMask conflict) {
+  if (conflict & bit(Limit::Memory))
     return leastShort(table);
+  LimitMask amount = conflict & (bit(Limit::Bubble) | bit(Limit::HostMemory));
+  bool bubble = amount & bit(Limit::Bubble);
   const Witness *best = nullptr;
-  int fewest = kNumLimits + 1;
+  std::tuple<int, double> least;
   for (const auto &[mask, entry] : table.entries) {
-    int broken = std::popcount(mask);
-    if (!best || broken < fewest ||
-        (broken == fewest && entry.fastest.stepSeconds < best->stepSeconds)) {
-      best = &entry.fastest;
-      fewest = broken;
-    }
+    if (amount && !(mask & amount))
+      continue;
+    const Witness &witness = bubble ? entry.leastBubble : entry.fastest;
+    std::tuple key(std::popcount(mask),
+                   bubble ? witness.bubble : witness.stepSeconds);
+    if (best && key >= least)
+      continue;
+    best = &witness;
+    least = key;
   }
   return best;
 }
@@ -88,8 +95,7 @@ void search::explainInfeasible(const Spec &spec, SearchResult &result) {
       given |= bit(static_cast<Limit>(i));
   LimitMask conflict = smallestHittingSet(table.minimal(), given);
   why.checked = conflictHolds(spec, evaluator, conflict);
-  bool memory = conflict & bit(Limit::Memory);
-  const Witness *shown = closest(table, memory);
+  const Witness *shown = closest(table, conflict);
   why.closest = evaluator.candidate(shown->choice);
   for (Limit limit : limitsOf(conflict)) {
     why.limits.push_back(limit);

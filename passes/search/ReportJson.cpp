@@ -18,7 +18,7 @@ Json search::choiceJson(const model::Choice &choice) {
   return {{"tensor_parallel", choice.tp},
           {"sequence_parallel", choice.sequenceParallel},
           {"context_parallel", choice.cp},
-          {"context_parallel_method", "none"},
+          {"context_parallel_method", toString(choice.contextMethod)},
           {"pipeline_parallel", choice.pp},
           {"virtual_pipeline", choice.v},
           {"pipeline_schedule", model::scheduleName(choice.schedule)},
@@ -155,5 +155,8 @@ std::string search::reportJson(const ReportInput &input) {
     json["schedule"] = scheduleJson(*result.schedule);
   if (result.infeasible)
     json["infeasible"] = infeasibleJson(*result.infeasible, limit);
+  json["neighbours"] = neighboursJson(input.neighbours);
+  if (input.whyNot)
+    json["why_not"] = whyNotJson(*input.whyNot, result);
   return json.dump(2) + "\n";
 }

@@ -308,6 +308,10 @@ std::string search::infeasibleText(const ReportInput &input) {
                      closest.bubbleFraction, *input.spec.constraints.maxBubble);
   }
   for (Limit limit : why.limits)
+    if (limit == Limit::HostMemory && why.closest)
+      text += "  a node stages " + gib(why.closest->hostBytes) +
+              " of checkpoint in host memory\n";
+  for (Limit limit : why.limits)
     if (limit != Limit::Divisibility)
       text += "  " + limitLoc(input.spec, limit).str() + ": " +
               limitKey(limit) +
