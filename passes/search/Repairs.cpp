@@ -86,7 +86,12 @@ int64_t least(int64_t low, int64_t high, int64_t likely,
 class Repairs {
 public:
   Repairs(const Spec &spec, const MaskTable &table)
-      : spec_(spec), table_(table) {}
+      : spec_(spec), table_(table) {
+    // Reading a spec narrows these by the degrees, which may change here.
+    for (Limit limit : {Limit::SequenceParallel, Limit::ContextMethod})
+      if (!limitGiven(spec_, limit))
+        setKey(spec_, limit, "auto");
+  }
 
   std::vector<NearestChange> find() {
     std::vector<LimitMask> masks = table_.minimal();
@@ -317,7 +322,7 @@ private:
                         std::move(*candidate)});
   }
 
-  const Spec &spec_;
+  Spec spec_;
   const MaskTable &table_;
   std::vector<NearestChange> found_;
 };
