@@ -68,6 +68,9 @@ int reckon::planMain(int argc, char **argv) {
   std::string smtFolder;
   app.add_option("--dump-smt", smtFolder,
                  "write the solver's questions to this folder, as SMT-LIB");
+  bool pareto = false;
+  app.add_flag("--pareto", pareto,
+               "time against money from 1/8 to 8 times the nodes");
   app.add_option("--why-not", asked,
                  "how KEY=VALUE loses: tensor_parallel=16; several together");
   if (int code = parseArguments(app, argc, argv); code >= 0)
@@ -117,6 +120,8 @@ int reckon::planMain(int argc, char **argv) {
   search::ReportInput report{*spec, result, clock.seconds() - start};
   if (!result.candidates.empty())
     report.neighbours = search::neighbours(*spec, result.candidates.front());
+  if (pareto)
+    report.pareto = search::paretoRows(*spec);
   search::WhyNot why;
   Spec changed;
   if (!asked.empty()) {
@@ -128,6 +133,8 @@ int reckon::planMain(int argc, char **argv) {
                                         : search::reportText(report);
   if (format == "text" && !report.neighbours.empty())
     text += search::neighboursText(report.neighbours);
+  if (format == "text" && pareto)
+    text += search::paretoText(report.pareto);
   if (format == "text" && report.whyNot)
     text += search::whyNotText(why, result, changed);
   if (output.empty()) {

@@ -7,6 +7,7 @@
 #define RECKON_PASSES_SEARCH_REPORT_H
 
 #include "passes/search/Neighbours.h"
+#include "passes/search/Pareto.h"
 #include "passes/search/Search.h"
 
 #include <nlohmann/json.hpp>
@@ -21,6 +22,7 @@ struct ReportInput {
   double seconds = 0;                  ///< the search took
   std::vector<Neighbour> neighbours{}; ///< of the choice
   const WhyNot *whyNot = nullptr;
+  std::vector<ParetoRow> pareto{}; ///< empty when not asked for
 };
 
 /// `reckon.plan/1` of contract section 3; ends with a newline.

@@ -156,6 +156,8 @@ std::string search::reportJson(const ReportInput &input) {
   if (result.infeasible)
     json["infeasible"] = infeasibleJson(*result.infeasible, limit);
   json["neighbours"] = neighboursJson(input.neighbours);
+  if (!input.pareto.empty())
+    json["pareto"] = paretoJson(input.pareto);
   if (input.whyNot)
     json["why_not"] = whyNotJson(*input.whyNot, result);
   return json.dump(2) + "\n";

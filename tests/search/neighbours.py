@@ -94,12 +94,35 @@ def check_why_not(path):
     assert why["shortfall_bytes"] > 0
 
 
+def check_pareto(path):
+    _, report = plan(path, "--pareto")
+    rows = report["pareto"]
+    # 2 nodes: 1/2 to 8 times as many, 1/8 and 1/4 of a node do not exist.
+    assert [row["nodes"] for row in rows] == [1, 2, 4, 8, 16], rows
+    fit = [row for row in rows if row["feasible"]]
+    for row in fit:
+        _, other = plan(path, "--set", f"cluster.nodes={row['nodes']}")
+        step = other["candidates"][0]["time"]["step_s"]
+        assert abs(step - row["step_s"]) < 1e-9, row
+        # 1000 steps over goodput; $2.5 an hour and device.
+        assert abs(row["train_s"] - 1000 * step / row["goodput"]) < 1e-3
+        dollars = row["train_s"] / 3600 * 2.5 * row["gpus"]
+        assert abs(row["train_dollars"] - dollars) < 1e-6 * dollars
+        better = [o for o in fit if o["train_s"] <= row["train_s"] and
+                  o["train_dollars"] <= row["train_dollars"] and
+                  (o["train_s"], o["train_dollars"]) !=
+                  (row["train_s"], row["train_dollars"])]
+        assert row["dominated"] == bool(better), row
+    assert len(fit) >= 3 and not all(row["dominated"] for row in fit)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "spec.yaml"
         path.write_text(SPEC)
         check_neighbours(str(path))
         check_why_not(str(path))
+        check_pareto(str(path))
     return 0
 
 
