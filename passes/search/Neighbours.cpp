@@ -113,7 +113,11 @@ private:
       neighbour.moreSeconds = neighbour.stepSeconds - base_.stepSeconds;
       neighbour.morePeak = static_cast<int64_t>(neighbour.peakArena) -
                            static_cast<int64_t>(base_.peakArena);
-      neighbour.excluded = restrictionsBroken(spec_, neighbour.choice) != 0;
+      // auto takes no ZeRO-2 or 3 under a pipeline; a person may.
+      neighbour.excluded =
+          restrictionsBroken(spec_, neighbour.choice) != 0 ||
+          (spec_.parallelism.zeroStage.isAuto && neighbour.choice.zero >= 2 &&
+           neighbour.choice.pp > 1);
     }
     found_.push_back(std::move(neighbour));
   }

@@ -24,7 +24,7 @@ struct Neighbour {
   int64_t morePeak = 0; ///< bytes, than the choice
   /// Limits that it breaks, with numbers; empty when it keeps them.
   std::vector<std::string> breaks;
-  /// The user's own keys exclude it.
+  /// The user's own keys exclude it, or it is only taken when asked for.
   bool excluded = false;
 };
 

@@ -87,8 +87,8 @@ std::string search::neighboursText(const std::vector<Neighbour> &all) {
     for (const std::string &limit : n.breaks)
       rest += (rest.empty() ? "  breaks " : ", ") + limit;
     if (n.excluded)
-      rest +=
-          rest.empty() ? "  excluded by the spec" : "; excluded by the spec";
+      rest += rest.empty() ? "  not among what the spec leaves open"
+                           : "; not among what the spec leaves open";
     text += format("  %-44s %+11.2f ms %+9.2f GiB%s\n", what.c_str(),
                    1e3 * n.moreSeconds, static_cast<double>(n.morePeak) / kGib,
                    rest.c_str());
