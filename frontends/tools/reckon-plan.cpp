@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <sstream>
 
 using namespace reckon;
 
@@ -48,6 +49,40 @@ search::WhyNot askWhyNot(const std::vector<std::string> &files,
   return why;
 }
 
+/// Evaluates `tensor_parallel=8,pipeline_parallel=4`: the spec with these keys
+/// fixed, whatever the limits.
+search::Compared compare(const std::vector<std::string> &files,
+                         std::vector<std::string> sets,
+                         const std::string &asked) {
+  search::Compared compared;
+  compared.name = asked;
+  std::istringstream parts(asked);
+  for (std::string part; std::getline(parts, part, ',');)
+    sets.push_back(part.find('.') < part.find('=') ? part
+                                                   : "parallelism." + part);
+  std::vector<Diagnostic> errors;
+  Result<Spec> spec = loadSpec(files, sets, errors);
+  if (!spec) {
+    compared.problem = spec.error().message;
+    return compared;
+  }
+  search::SearchOptions options;
+  options.runnable = false;
+  search::SearchResult within = search::search(*spec, options);
+  if (within.candidates.empty()) {
+    // Shown all the same, with what it breaks.
+    compared.problem = "breaks a limit";
+    spec->constraints.memoryLimitGib.value = 1e6;
+    spec->constraints.maxBubble.value = 1e9;
+    within = search::search(*spec, options);
+  }
+  if (within.candidates.empty())
+    compared.problem = "no combination with these values divides";
+  else
+    compared.candidate = within.candidates.front();
+  return compared;
+}
+
 } // namespace
 
 int reckon::planMain(int argc, char **argv) {
@@ -73,6 +108,10 @@ int reckon::planMain(int argc, char **argv) {
                "time against money from 1/8 to 8 times the nodes");
   app.add_option("--why-not", asked,
                  "how KEY=VALUE loses: tensor_parallel=16; several together");
+  std::vector<std::string> named;
+  app.add_option("--compare", named,
+                 "show KEY=VALUE,KEY=VALUE,... beside the choice; several "
+                 "times for several");
   if (int code = parseArguments(app, argc, argv); code >= 0)
     return code;
   for (const std::string &each : asked)
@@ -117,6 +156,8 @@ int reckon::planMain(int argc, char **argv) {
                  result.smtStatus.error().message.c_str());
     return static_cast<int>(result.smtStatus.error().code);
   }
+  for (const std::string &each : named)
+    result.compared.push_back(compare(files, sets, each));
   search::ReportInput report{*spec, result, clock.seconds() - start};
   if (!result.candidates.empty())
     report.neighbours = search::neighbours(*spec, result.candidates.front());

@@ -77,12 +77,12 @@ std::string report::choiceSection(const Json &report, const Json &best) {
     why = "No other of the " +
           grouped(static_cast<int64_t>(number(search, "space"))) +
           " combinations that the spec leaves open is better by this model.";
-  if (const Json &proof = at(search, "proof"); proof.is_string())
-    why = escape(proof.get<std::string>());
-  else if (proof.is_array()) {
-    why.clear();
-    for (const Json &line : proof)
-      why += (why.empty() ? "" : "<br>") + escape(plain(line));
+  if (const Json &proof = at(search, "proof"); proof.is_object()) {
+    why = "The choice is " + escape(plain(at(proof, "sentence"))) + ".";
+    for (const Json &part : at(proof, "parts"))
+      why += "<br>" + escape(plain(at(part, "what"))) + ", by " +
+             escape(plain(at(part, "method"))) + ": " +
+             escape(plain(at(part, "text"))) + ".";
   }
   std::string notes;
   if (at(best, "runnable") == false)
@@ -218,8 +218,11 @@ std::string report::alternativesSection(const Json &report, const Json &best) {
     row(table, std::to_string(rank + 1), candidate, rank == 0);
     ++rank;
   }
+  if (const Json &other = at(report, "compilable"); !other.is_null())
+    row(table, "compilable", other, false);
   for (const Json &candidate : at(report, "compared"))
-    row(table, "asked for", candidate, false);
+    if (!at(candidate, "parallelism").is_null())
+      row(table, "asked for", candidate, false);
   std::string html = table.html();
   const Json &neighbours = at(report, "neighbours");
   if (!neighbours.empty()) {

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/search/Report.h"
 
-#include "passes/model/Flops.h"
 #include "passes/model/ModelShape.h"
+#include "passes/model/time/ModelFlops.h"
 
 #include <cmath>
 
@@ -15,20 +15,24 @@ using namespace reckon::search;
 using Json = nlohmann::ordered_json;
 
 Json search::choiceJson(const model::Choice &choice) {
-  return {{"tensor_parallel", choice.tp},
-          {"sequence_parallel", choice.sequenceParallel},
-          {"context_parallel", choice.cp},
-          {"context_parallel_method", toString(choice.contextMethod)},
-          {"pipeline_parallel", choice.pp},
-          {"virtual_pipeline", choice.v},
-          {"pipeline_schedule", model::scheduleName(choice.schedule)},
-          {"pipeline_layout", choice.layout},
-          {"expert_parallel", choice.ep},
-          {"data_parallel", choice.dp},
-          {"zero_stage", choice.zero},
-          {"micro_batch_size", choice.microBatch},
-          {"num_micro_batches", choice.numMicroBatches},
-          {"recompute", toString(choice.recompute)}};
+  Json json = {{"tensor_parallel", choice.tp},
+               {"sequence_parallel", choice.sequenceParallel},
+               {"context_parallel", choice.cp},
+               {"context_parallel_method", toString(choice.contextMethod)},
+               {"pipeline_parallel", choice.pp},
+               {"virtual_pipeline", choice.v},
+               {"pipeline_schedule", model::scheduleName(choice.schedule)},
+               {"pipeline_layout", choice.layout},
+               {"expert_parallel", choice.ep},
+               {"expert_tensor_parallel", choice.etp},
+               {"data_parallel", choice.dp},
+               {"zero_stage", choice.zero},
+               {"micro_batch_size", choice.microBatch},
+               {"num_micro_batches", choice.numMicroBatches},
+               {"recompute", toString(choice.recompute)}};
+  if (!choice.recomputeLayers.empty())
+    json["recompute_layers"] = choice.recomputeLayers;
+  return json;
 }
 
 static Json memoryJson(const Candidate &candidate, int64_t limit) {
@@ -68,25 +72,70 @@ static Json candidateJson(const Candidate &candidate, int64_t limit) {
          {"link", entry.link},
          {"time_s", entry.seconds},
          {"exposed_s", entry.exposed}});
-  return {{"parallelism", choiceJson(candidate.choice)},
-          {"memory", memoryJson(candidate, limit)},
-          {"time",
-           {{"step_s", time.step},
-            {"ideal_s", time.ideal},
-            {"compute_s", time.compute},
-            {"bubble_s", time.bubble},
-            {"exposed_communication_s", time.exposedCommunication},
-            {"optimizer_s", time.optimizer},
-            {"other_s", time.other}}},
-          {"bubble_fraction", candidate.bubbleFraction},
-          {"throughput",
-           {{"tokens_per_s", time.tokensPerSecond},
-            {"tokens_per_s_per_gpu", time.tokensPerSecondPerDevice},
-            {"tflops_per_gpu", time.tflopsPerDevice},
-            {"mfu", time.mfu},
-            {"hfu", time.hfu}}},
-          {"mfu_loss", losses},
-          {"communication", communication}};
+  Json json = {{"parallelism", choiceJson(candidate.choice)},
+               {"memory", memoryJson(candidate, limit)},
+               {"time",
+                {{"step_s", time.step},
+                 {"ideal_s", time.ideal},
+                 {"compute_s", time.compute},
+                 {"bubble_s", time.bubble},
+                 {"exposed_communication_s", time.exposedCommunication},
+                 {"optimizer_s", time.optimizer},
+                 {"other_s", time.other}}},
+               {"bubble_fraction", candidate.bubbleFraction},
+               {"throughput",
+                {{"tokens_per_s", time.tokensPerSecond},
+                 {"tokens_per_s_per_gpu", time.tokensPerSecondPerDevice},
+                 {"tflops_per_gpu", time.tflopsPerDevice},
+                 {"mfu", time.mfu},
+                 {"hfu", time.hfu}}},
+               {"mfu_loss", losses},
+               {"communication", communication},
+               {"runnable", candidate.notRunnable.empty()}};
+  if (!candidate.notRunnable.empty())
+    json["not_runnable_because"] = candidate.notRunnable;
+  return json;
+}
+
+static Json proofJson(const Proof &proof) {
+  Json parts = Json::array();
+  for (const Proved &part : proof.parts)
+    parts.push_back({{"what", part.what},
+                     {"method", part.method},
+                     {"optimal", part.optimal},
+                     {"bound", part.bound},
+                     {"gap", part.gap},
+                     {"unit", part.unit},
+                     {"text", part.text}});
+  return {{"sentence", proof.sentence()},
+          {"gap", proof.gap},
+          {"bound", proof.bound},
+          {"space", proof.space},
+          {"parts", parts}};
+}
+
+static Json comparedJson(const std::vector<Compared> &all, int64_t limit) {
+  Json list = Json::array();
+  for (const Compared &each : all) {
+    Json json =
+        each.candidate ? candidateJson(*each.candidate, limit) : Json::object();
+    json["name"] = each.name;
+    if (!each.problem.empty())
+      json["problem"] = each.problem;
+    list.push_back(json);
+  }
+  return list;
+}
+
+static Json rejectedJson(const RejectedCounts &out) {
+  return {{"memory", out.memory},
+          {"bubble", out.bubble},
+          {"divisibility", out.divisibility},
+          {"host_memory", out.hostMemory},
+          {"any_limit", out.limits},
+          {"representation", out.representation},
+          {"compilable", out.compilable},
+          {"bound", out.bound}};
 }
 
 static Json infeasibleJson(const Infeasible &infeasible, int64_t limit) {
@@ -115,42 +164,49 @@ static Json infeasibleJson(const Infeasible &infeasible, int64_t limit) {
 std::string search::reportJson(const ReportInput &input) {
   const Spec &spec = input.spec;
   const SearchResult &result = input.result;
-  model::ModelDims dims = model::modelDims(spec);
   int64_t limit = spec.constraints.memoryLimitBytes();
   model::ModelShape shape = model::modelShape(spec);
-  Recompute recompute = result.candidates.empty()
-                            ? Recompute::None
-                            : result.candidates.front().choice.recompute;
-  model::TokenFlops flops = model::tokenFlops(dims, recompute);
+  double flops =
+      model::modelFlops(shape, model::AttentionFlops::Causal).total();
+  // What recomputation adds is in the choice's HFU.
+  double hardware = flops;
+  if (!result.candidates.empty() && result.candidates.front().time.mfu > 0)
+    hardware *=
+        result.candidates.front().time.hfu / result.candidates.front().time.mfu;
 
   Json candidates = Json::array();
   for (const Candidate &candidate : result.candidates)
     candidates.push_back(candidateJson(candidate, limit));
-  Json json = {{"schema", "reckon.plan/1"},
-               {"model",
-                {{"name", *spec.model.name},
-                 {"parameters", shape.parameters()},
-                 {"active_parameters", shape.activeParameters()},
-                 {"flops_per_token",
-                  {{"model", flops.model},
-                   {"hardware", flops.hardware},
-                   {"convention", model::kFlopConvention}}}}},
-               {"cluster",
-                {{"accelerator", spec.cluster.accelerator->name},
-                 {"gpus", spec.cluster.worldSize()},
-                 {"gpus_per_node", *spec.cluster.gpusPerNode}}},
-               {"candidates", candidates},
-               {"search",
-                {{"space", result.space},
-                 {"evaluated", result.evaluated},
-                 {"feasible", result.feasible},
-                 {"seconds", input.seconds},
-                 {"optimal", true},
-                 {"rejected",
-                  {{"memory", result.rejected.memory},
-                   {"bubble", result.rejected.bubble},
-                   {"divisibility", result.rejected.divisibility}}}}},
-               {"infeasible", nullptr}};
+  Json json = {
+      {"schema", "reckon.plan/1"},
+      {"model",
+       {{"name", *spec.model.name},
+        {"parameters", shape.parameters()},
+        {"active_parameters", shape.activeParameters()},
+        {"flops_per_token",
+         {{"model", flops},
+          {"hardware", hardware},
+          {"convention", model::describe(model::AttentionFlops::Causal)}}}}},
+      {"cluster",
+       {{"accelerator", spec.cluster.accelerator->name},
+        {"gpus", spec.cluster.worldSize()},
+        {"gpus_per_node", *spec.cluster.gpusPerNode}}},
+      {"candidates", candidates},
+      {"search",
+       {{"space", result.space},
+        {"evaluated", result.evaluated},
+        {"feasible", result.feasible},
+        {"seconds", input.seconds},
+        {"optimal", result.proof.optimal},
+        {"proof", proofJson(result.proof)},
+        {"rejected", rejectedJson(result.rejected)}}},
+      {"limits",
+       {{"memory_bytes", limit}, {"max_bubble", *spec.constraints.maxBubble}}},
+      {"infeasible", nullptr}};
+  if (result.runnable)
+    json["compilable"] = candidateJson(*result.runnable, limit);
+  if (!result.compared.empty())
+    json["compared"] = comparedJson(result.compared, limit);
   if (result.schedule)
     json["schedule"] = scheduleJson(*result.schedule);
   if (result.infeasible)

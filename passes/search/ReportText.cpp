@@ -6,8 +6,8 @@
 #include "passes/search/ParallelKeys.h"
 #include "passes/search/Report.h"
 
-#include "passes/model/Flops.h"
 #include "passes/model/ModelShape.h"
+#include "passes/model/time/ModelFlops.h"
 
 #include <algorithm>
 #include <cstdarg>
@@ -149,11 +149,23 @@ std::string memorySection(const Candidate &best, const Spec &spec) {
   return text + "\n";
 }
 
+/// How near comparable measured runs were, and whose constants these are.
+std::string errorBand(const model::StepTime &time) {
+  std::string text;
+  if (time.errorBand > 0)
+    text = format("; 90 %% of comparable measured runs were within %.0f %%",
+                  100 * time.errorBand);
+  text += time.efficiencyFamily.empty()
+              ? "; global constants"
+              : "; constants of " + time.efficiencyFamily;
+  return text;
+}
+
 std::string timeSection(const Candidate &best, const Spec &spec) {
   const model::StepTime &time = best.time;
   std::string text =
-      format("\nPredicted time of a step: %s (rough; ranks choices)\n",
-             seconds(time.step).c_str());
+      format("\nPredicted time of a step: %s%s\n", seconds(time.step).c_str(),
+             errorBand(time).c_str());
   struct Part {
     const char *name;
     double seconds;
@@ -168,7 +180,7 @@ std::string timeSection(const Candidate &best, const Spec &spec) {
   text += format("  %.4g tokens/s, %.4g a device; MFU %.1f %%, HFU %.1f %% "
                  "(%s)\n",
                  time.tokensPerSecond, time.tokensPerSecondPerDevice,
-                 100 * time.mfu, 100 * time.hfu, model::kFlopConvention);
+                 100 * time.mfu, 100 * time.hfu, time.flopConvention.c_str());
   text += "  Where MFU goes:";
   for (const model::MfuLoss &loss : time.losses)
     text += format("%s %s %.1f", &loss == &time.losses.front() ? "" : ",",
@@ -203,27 +215,44 @@ std::string alternativesSection(const SearchResult &result) {
 
 std::string searchSection(const ReportInput &input) {
   const SearchResult &result = input.result;
-  return format(
-      "\nSearched all %s combinations in %s: %s do not divide; of the rest %s "
-      "exceed the memory limit and %s max_bubble (some both); %s fit.%s\n",
-      grouped(result.space).c_str(), seconds(input.seconds).c_str(),
-      grouped(result.rejected.divisibility).c_str(),
-      grouped(result.rejected.memory).c_str(),
-      grouped(result.rejected.bubble).c_str(), grouped(result.feasible).c_str(),
-      result.feasible ? " The choice has the least predicted step time of "
-                        "all that fit."
-                      : "");
+  const RejectedCounts &out = result.rejected;
+  std::string text =
+      format("\nSearched all %s combinations in %s: %s do not divide",
+             grouped(result.space).c_str(), seconds(input.seconds).c_str(),
+             grouped(out.divisibility).c_str());
+  auto add = [&](int64_t count, const char *what) {
+    if (count)
+      text += ", " + grouped(count) + " " + what;
+  };
+  add(out.representation, "are not in the representation");
+  add(out.compilable, "cannot be compiled");
+  add(out.bound, "cannot be better by their bound");
+  add(out.limits, "break a limit");
+  text += ", " + grouped(result.feasible) + " fit.\n";
+  if (out.limits)
+    text += format("  limits broken: memory %s, max_bubble %s, host memory %s "
+                   "(some together)\n",
+                   grouped(out.memory).c_str(), grouped(out.bubble).c_str(),
+                   grouped(out.hostMemory).c_str());
+  if (result.candidates.empty())
+    return text;
+  text += "  The choice is " + result.proof.sentence() + ".\n";
+  for (const Proved &part : result.proof.parts)
+    text += "  " + part.what + " (" + part.method + "): " + part.text + "\n";
+  return text;
 }
 
 std::string headSection(const Spec &spec) {
-  model::ModelDims dims = model::modelDims(spec);
+  model::ModelShape shape = model::modelShape(spec);
+  std::string parameters = grouped(shape.parameters()) + " parameters";
+  if (shape.activeParameters() != shape.parameters())
+    parameters += " (" + grouped(shape.activeParameters()) + " active)";
   return format(
-      "%s: %s parameters, %.4g model FLOPs per token\n"
+      "%s: %s, %.4g model FLOPs per token\n"
       "%ld nodes x %ld %s = %ld devices; %s, sequence %ld, %ld sequences a "
       "step\n",
-      spec.model.name->c_str(),
-      grouped(model::modelShape(spec).parameters()).c_str(),
-      model::tokenFlops(dims, Recompute::None).model,
+      spec.model.name->c_str(), parameters.c_str(),
+      model::modelFlops(shape, model::AttentionFlops::Causal).total(),
       static_cast<long>(*spec.cluster.nodes),
       static_cast<long>(*spec.cluster.gpusPerNode),
       spec.cluster.accelerator->name.c_str(),
@@ -236,14 +265,89 @@ std::string headSection(const Spec &spec) {
 } // namespace
 
 std::string search::choiceLine(const model::Choice &choice) {
-  return format(
-      "tp %ld%s, pp %ld, dp %ld, zero %ld, b %ld, m %ld, recompute "
-      "%s, %s",
-      static_cast<long>(choice.tp), choice.sequenceParallel ? " + sp" : "",
-      static_cast<long>(choice.pp), static_cast<long>(choice.dp),
-      static_cast<long>(choice.zero), static_cast<long>(choice.microBatch),
+  std::string text = "tp " + std::to_string(choice.tp);
+  auto degree = [&](const char *name, int64_t value) {
+    if (value > 1)
+      text += std::string(", ") + name + " " + std::to_string(value);
+  };
+  text += choice.sequenceParallel ? " + sp" : "";
+  degree("cp", choice.cp);
+  if (choice.cp > 1)
+    text += std::string(" ") + toString(choice.contextMethod);
+  text += ", pp " + std::to_string(choice.pp);
+  degree("v", choice.v);
+  text += ", dp " + std::to_string(choice.dp);
+  degree("ep", choice.ep);
+  degree("etp", choice.etp);
+  text += ", zero " + std::to_string(choice.zero) + ", b " +
+          std::to_string(choice.microBatch) + ", m " +
+          std::to_string(choice.numMicroBatches) + ", recompute " +
+          toString(choice.recompute);
+  if (!choice.recomputeLayers.empty())
+    text += " of some layers";
+  return text + ", " + model::scheduleName(choice.schedule);
+}
+
+/// The keys of the choice with their values, as the spec would fix them.
+static std::string choiceSection(const model::Choice &choice) {
+  std::string text =
+      format("\nChoice\n"
+             "  tensor_parallel %ld%s, ",
+             static_cast<long>(choice.tp),
+             choice.sequenceParallel ? " + sequence_parallel" : "");
+  if (choice.cp > 1)
+    text += format("context_parallel %ld (%s), ", static_cast<long>(choice.cp),
+                   toString(choice.contextMethod));
+  text += format("pipeline_parallel %ld, ", static_cast<long>(choice.pp));
+  if (choice.v > 1)
+    text += format("virtual_pipeline %ld, ", static_cast<long>(choice.v));
+  if (choice.ep > 1 || choice.etp > 1)
+    text += format("expert_parallel %ld, expert_tensor_parallel %ld, ",
+                   static_cast<long>(choice.ep), static_cast<long>(choice.etp));
+  text += format(
+      "data_parallel %ld, zero_stage %ld\n"
+      "  micro_batch_size %ld, num_micro_batches %ld, recompute %s, "
+      "pipeline_schedule %s\n"
+      "  layers: %s\n",
+      static_cast<long>(choice.dp), static_cast<long>(choice.zero),
+      static_cast<long>(choice.microBatch),
       static_cast<long>(choice.numMicroBatches), toString(choice.recompute),
-      model::scheduleName(choice.schedule));
+      model::scheduleName(choice.schedule), layoutText(choice.layout).c_str());
+  if (!choice.recomputeLayers.empty())
+    text += "  fully recomputed layers: " + layoutText(choice.recomputeLayers) +
+            "\n";
+  return text;
+}
+
+/// Configurations that the user named, and the best compilable one, beside the
+/// choice.
+static std::string comparedSection(const SearchResult &result) {
+  const Candidate &best = result.candidates.front();
+  std::string text;
+  auto line = [&](const char *name, const Candidate &other) {
+    return format("  %-11s %s\n              %s (%+.1f %%), peak %s, bubble "
+                  "%.1f %%, MFU %.1f %%\n",
+                  name, choiceLine(other.choice).c_str(),
+                  seconds(other.time.step).c_str(),
+                  100 * (other.time.step / best.time.step - 1),
+                  bytes(static_cast<double>(other.peakBytes())).c_str(),
+                  100 * other.bubbleFraction, 100 * other.time.mfu);
+  };
+  if (!best.notRunnable.empty())
+    text += "\nreckon compile cannot lower this choice yet (" +
+            best.notRunnable + ").\n";
+  if (result.compared.empty() && !result.runnable)
+    return text;
+  text += "\nSide by side\n" + line("choice", best);
+  if (result.runnable)
+    text += line("compilable", *result.runnable);
+  for (const Compared &other : result.compared) {
+    if (other.candidate)
+      text += line("asked for", *other.candidate);
+    if (!other.problem.empty())
+      text += "  " + other.name + ": " + other.problem + "\n";
+  }
+  return text;
 }
 
 std::string search::reportText(const ReportInput &input) {
@@ -254,19 +358,7 @@ std::string search::reportText(const ReportInput &input) {
 
   const Candidate &best = result.candidates.front();
   const model::Choice &choice = best.choice;
-  text += format(
-      "\nChoice\n"
-      "  tensor_parallel %ld%s, pipeline_parallel %ld, data_parallel %ld, "
-      "zero_stage %ld\n"
-      "  micro_batch_size %ld, num_micro_batches %ld, recompute %s, "
-      "pipeline_schedule %s\n"
-      "  layers: %s\n",
-      static_cast<long>(choice.tp),
-      choice.sequenceParallel ? " + sequence_parallel" : "",
-      static_cast<long>(choice.pp), static_cast<long>(choice.dp),
-      static_cast<long>(choice.zero), static_cast<long>(choice.microBatch),
-      static_cast<long>(choice.numMicroBatches), toString(choice.recompute),
-      model::scheduleName(choice.schedule), layoutText(choice.layout).c_str());
+  text += choiceSection(choice) + comparedSection(result);
   text += memorySection(best, input.spec);
   text += timeSection(best, input.spec);
   model::ScheduleShape shape = model::shapeOf(choice);
