@@ -49,7 +49,9 @@ void LayerModel::finish(LayerTime &time, const LayerKey &key, double parameters,
     }
   }
 
-  double host = moe ? e_.hostExpert : e_.hostLayer;
+  // With a capacity the shapes are known before the routing is.
+  bool waits = moe && job_.moeCapacityFactor <= 0;
+  double host = waits ? e_.hostExpert : e_.hostLayer;
   if (key.tp > 1) {
     auto t = static_cast<double>(key.tp);
     host += e_.hostTensor * t / links_.perDomain({key.tp, 1});
