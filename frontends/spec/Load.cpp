@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "frontends/spec/Load.h"
 
+#include "frontends/spec/Calibration.h"
 #include "frontends/spec/Compilable.h"
 #include "frontends/spec/HfConfig.h"
 #include "frontends/spec/Reader.h"
@@ -162,6 +163,17 @@ Result<Spec> loadSpec(const std::vector<std::string> &files,
   Reader reader(merged, std::move(excused), found, spec.warnings);
   spec.model = readModel(reader);
   spec.cluster = readCluster(reader);
+  if (spec.cluster.calibration.given) {
+    const std::string &path = *spec.cluster.calibration;
+    Result<std::string> text = fileSystem.read(path);
+    if (text.ok())
+      spec.cluster.calibrated =
+          parseCalibration(path, *text, spec.cluster.accelerator->name, found);
+    else
+      found.push_back(errorAt(spec.cluster.calibration.loc,
+                              text.error().message +
+                                  "; make it with reckon calibrate -o"));
+  }
   spec.training = readTraining(reader);
   spec.parallelism = readParallelism(reader, spec.model);
   spec.constraints = readConstraints(reader, spec.cluster);

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace reckon {
@@ -153,6 +154,8 @@ struct ClusterSpec {
   Field<double> pricePerGpuHour;
   /// Measured efficiencies: the path from the current folder, or empty.
   Field<std::string> calibration;
+  /// Its constants by name, in its order; see Calibration.h.
+  std::vector<std::pair<std::string, double>> calibrated;
   Field<std::string> efficiencyProfile;  ///< `reckon` when not given
   Field<std::string> bootstrapInterface; ///< empty when not given
   ResilienceSpec resilience;

@@ -56,7 +56,8 @@ Job model::makeJob(const Spec &spec) {
           .gradReduce = *spec.training.gradReduceDtype,
           .representation = *spec.parallelism.representation,
           .profile = *cluster.efficiencyProfile,
-          .moeCapacityFactor = *spec.parallelism.moeCapacityFactor};
+          .moeCapacityFactor = *spec.parallelism.moeCapacityFactor,
+          .calibration = cluster.calibrated};
 }
 
 std::string model::whyNotCompilable(const ModelShape &model) {

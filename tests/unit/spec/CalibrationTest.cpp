@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "frontends/spec/Calibration.h"
-
-#include <gtest/gtest.h>
+#include "tests/unit/spec/SpecTesting.h"
 
 using namespace reckon;
+using namespace reckon::testing_spec;
 
 namespace {
 
@@ -44,6 +44,22 @@ TEST(Calibration, ErrorsAreLocated) {
                 .find("c.yaml:1:14: error: expected a calibration of"),
             std::string::npos);
   EXPECT_EQ(errorsOf("constants: {eta: 1}\n"), "");
+}
+
+TEST(Calibration, TheSpecReadsItsFile) {
+  std::string spec =
+      edited(goodSpec, "  nodes: 1\n", "  nodes: 1\n  calibration: ./c.yaml\n");
+  FakeFileSystem files;
+  files.files["spec.yaml"] = spec;
+  files.files["c.yaml"] = files.files["./c.yaml"] = "constants: {eta: 0.8}\n";
+  std::vector<Diagnostic> errors;
+  Result<Spec> read = loadSpec({"spec.yaml"}, {}, errors, files);
+  ASSERT_TRUE(read.ok()) << joinDiagnostics(errors);
+  ASSERT_EQ(read->cluster.calibrated.size(), 1u);
+  EXPECT_EQ(read->cluster.calibrated[0].second, 0.8);
+  // Without the file the error is at the key.
+  EXPECT_NE(load(spec).text().find("spec.yaml:11"), std::string::npos)
+      << load(spec).text();
 }
 
 } // namespace

@@ -61,8 +61,10 @@ TEST(Efficiency, ReleasesAndFactorsComeOverTheFamily) {
   job.profile = "something else";
   EXPECT_FALSE(efficiencyFor(job, efficiencyTable()).known);
   EXPECT_EQ(TimeModel(job).warnings().size(), 1u);
-  job.profile = "";
-  EXPECT_TRUE(TimeModel(job).warnings().empty());
+  for (const char *none : {"", "reckon"}) {
+    job.profile = none;
+    EXPECT_TRUE(TimeModel(job).warnings().empty());
+  }
 }
 
 TEST(Efficiency, ACalibrationWins) {
