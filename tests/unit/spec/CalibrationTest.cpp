@@ -58,7 +58,7 @@ TEST(Calibration, TheSpecReadsItsFile) {
   ASSERT_EQ(read->cluster.calibrated.size(), 1u);
   EXPECT_EQ(read->cluster.calibrated[0].second, 0.8);
   // Without the file the error is at the key.
-  EXPECT_NE(load(spec).text().find("spec.yaml:11"), std::string::npos)
+  EXPECT_NE(load(spec).text().find("spec.yaml:12:3"), std::string::npos)
       << load(spec).text();
 }
 

@@ -90,7 +90,7 @@ TEST(Values, EveryEnumeration) {
       "llama", {"training.precision=fp8", "training.grad_reduce_dtype=bf16",
                 "search.objective=cost", P + "representation=torchtitan",
                 P + "context_parallel=2", P + "context_parallel_method=ring",
-                P + "recompute={layers: 1}", "cluster.calibration=./c.yaml"});
+                P + "recompute={layers: 1}"});
   EXPECT_EQ(*spec.training.precision, Precision::Fp8);
   EXPECT_EQ(*spec.training.gradReduceDtype, GradReduceDtype::Bf16);
   EXPECT_EQ(*spec.search.objective, Objective::Cost);
@@ -99,7 +99,6 @@ TEST(Values, EveryEnumeration) {
             ContextMethod::Ring);
   EXPECT_EQ(spec.parallelism.recompute.value(), Recompute::Full);
   EXPECT_EQ(spec.parallelism.recomputeLayers, 1);
-  EXPECT_EQ(*spec.cluster.calibration, "./c.yaml"); // of the command line
   using S = PipelineSchedule;
   const std::pair<const char *, S> schedules[] = {
       {"gpipe", S::GPipe},
@@ -125,16 +124,19 @@ TEST(Values, EveryEnumeration) {
 }
 
 TEST(Values, PathsAreRelativeToTheirFile) {
-  Loaded loaded = loadFiles(
-      {{"jobs/spec.yaml",
-        edited(goodSpec, "cluster:\n", "cluster:\n  calibration: c.yaml\n")},
-       {"more/b.yaml",
-        "parallelism: {pipeline_schedule: [1f1b, \"csv:t.csv\"]}\n"}});
-  ASSERT_TRUE(loaded.spec.ok()) << loaded.text();
-  EXPECT_EQ(*loaded.spec->cluster.calibration, "jobs/c.yaml");
-  EXPECT_EQ(loaded.spec->parallelism.scheduleFile, "more/t.csv");
-  EXPECT_TRUE(
-      loaded.spec->parallelism.pipelineSchedule.allows(PipelineSchedule::Csv));
+  FakeFileSystem files;
+  files.files["jobs/spec.yaml"] =
+      edited(goodSpec, "cluster:\n", "cluster:\n  calibration: c.yaml\n");
+  files.files["jobs/c.yaml"] = "constants: {eta: 1}\n";
+  files.files["more/b.yaml"] =
+      "parallelism: {pipeline_schedule: [1f1b, \"csv:t.csv\"]}\n";
+  std::vector<Diagnostic> errors;
+  Result<Spec> spec =
+      loadSpec({"jobs/spec.yaml", "more/b.yaml"}, {}, errors, files);
+  ASSERT_TRUE(spec.ok()) << joinDiagnostics(errors);
+  EXPECT_EQ(*spec->cluster.calibration, "jobs/c.yaml");
+  EXPECT_EQ(spec->parallelism.scheduleFile, "more/t.csv");
+  EXPECT_TRUE(spec->parallelism.pipelineSchedule.allows(PipelineSchedule::Csv));
 }
 
 /// What the good spec (world 8, batch 16, 4 layers, 4 heads) does with more
