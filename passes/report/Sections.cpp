@@ -226,16 +226,29 @@ std::string report::alternativesSection(const Json &report, const Json &best) {
   std::string html = table.html();
   const Json &neighbours = at(report, "neighbours");
   if (!neighbours.empty()) {
-    Table next({"change", "step", "peak", "what it costs"});
-    for (const Json &entry : neighbours)
-      next.row({escape(plain(at(entry, "change"))),
-                at(entry, "step_s").is_number()
-                    ? seconds(number(entry, "step_s"))
-                    : "",
-                at(entry, "peak_bytes").is_number()
-                    ? bytes(number(entry, "peak_bytes"))
-                    : "",
-                escape(plain(at(entry, "verdict")))});
+    Table next({"change", "from", "to", "step", "peak memory", "verdict"});
+    for (const Json &entry : neighbours) {
+      std::string key = plain(at(entry, "key"));
+      key = key.substr(key.rfind('.') + 1);
+      std::string verdict;
+      for (const Json &limit : at(entry, "breaks"))
+        verdict += (verdict.empty() ? "breaks " : ", ") + plain(limit);
+      if (at(entry, "excluded_by_spec") == true)
+        verdict += std::string(verdict.empty() ? "" : "; ") +
+                   "only when the spec asks for it";
+      if (const Json &why = at(entry, "impossible"); !why.is_null())
+        verdict = plain(why);
+      bool priced = at(entry, "more_s").is_number();
+      double more = number(entry, "more_s"), room = number(entry, "more_bytes");
+      next.row(
+          {"<code>" + escape(key) + "</code>", escape(plain(at(entry, "from"))),
+           escape(plain(at(entry, "to"))),
+           priced ? (more >= 0 ? "+" : "−") + seconds(more >= 0 ? more : -more)
+                  : "",
+           priced ? (room >= 0 ? "+" : "−") + bytes(room >= 0 ? room : -room)
+                  : "",
+           escape(verdict)});
+    }
     html += "<h3>One change away</h3>\n" + next.html();
   }
   return section("alternatives", "Alternatives", "", html);

@@ -91,7 +91,19 @@ Json report() {
             {"seconds", 0.02},
             {"optimal", true},
             {"rejected", {{"memory", 1000}, {"bubble", 0}}}}},
-          {"infeasible", nullptr}};
+          {"infeasible", nullptr},
+          {"neighbours",
+           {{{"key", "parallelism.tensor_parallel"},
+             {"from", "8"},
+             {"to", "16"},
+             {"more_s", -0.5},
+             {"more_bytes", 1 << 30},
+             {"breaks", {"max_bubble: 0.3 above 0.1"}},
+             {"excluded_by_spec", true}},
+            {{"key", "parallelism.zero_stage"},
+             {"from", "1"},
+             {"to", "3"},
+             {"impossible", "does not divide"}}}}};
 }
 
 std::string page(const Json &json) {
@@ -136,7 +148,10 @@ TEST(ReportHtml, ShowsTheNumbers) {
   for (const char *text :
        {"70,553,706,496", "1,234,567", "4.75 s", "42.0 %", "4.7 %", "1.03 GiB",
         "−48.5", "−9.5", "894,000", "TP 8 + SP, CP 2, PP 2 × 4, DP 32", "5.3 %",
-        "reduce_scatter", "<svg id=\"s\">", "1,000 by memory", "5 × 2, 6"})
+        "reduce_scatter", "<svg id=\"s\">", "1,000 by memory", "−500 ms",
+        "+1.00 GiB",
+        "breaks max_bubble: 0.3 above 0.1; only when the spec asks for it",
+        "does not divide", "5 × 2, 6"})
     EXPECT_NE(html.find(text), std::string::npos) << text;
   EXPECT_NE(html.find("884 k"), std::string::npos);
   // A reason that excluded nothing is not listed, nor an empty picture.
