@@ -54,8 +54,8 @@ const ModelDims kOdd{.vocab = 250,
 /// Llama 70B on 1024 devices: TP 8, PP 4, DP 32, ZeRO-1, full recompute.
 model::Choice thousand() {
   return {.tp = 8,
-          .dp = 32,
           .pp = 4,
+          .dp = 32,
           .zero = 1,
           .microBatch = 1,
           .numMicroBatches = 16,
@@ -249,8 +249,8 @@ TEST(StageModel, SumsEqualTheLayout) {
           for (ScheduleKind kind :
                {ScheduleKind::GPipe, ScheduleKind::OneFOneB}) {
             model::Choice choice{.tp = 2,
-                                 .dp = 3,
                                  .pp = pp,
+                                 .dp = 3,
                                  .zero = zero,
                                  .microBatch = 2,
                                  .numMicroBatches = 4,

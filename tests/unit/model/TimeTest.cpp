@@ -33,8 +33,8 @@ const ClusterSpeeds kH100{.peakFlops = 989.4e12,
 
 model::Choice thousand(Recompute recompute) {
   return {.tp = 8,
-          .dp = 32,
           .pp = 4,
+          .dp = 32,
           .zero = 1,
           .microBatch = 1,
           .numMicroBatches = 16,
