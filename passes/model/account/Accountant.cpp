@@ -64,7 +64,9 @@ static ModelDims dimsOf(const ModelShape &m, int64_t cp) {
 static bool divides(const ModelShape &m, const model::Choice &choice) {
   return m.heads % choice.tp == 0 && m.kvHeads % choice.tp == 0 &&
          m.ffn % choice.tp == 0 && m.vocab % choice.tp == 0 &&
-         m.sequence % (choice.tp * choice.cp) == 0;
+         m.sequence % choice.cp == 0 &&
+         (!choice.sequenceParallel ||
+          choice.microBatch * (m.sequence / choice.cp) % choice.tp == 0);
 }
 
 struct Accountant::Impl final : LaneSource {
