@@ -27,6 +27,51 @@ std::string writeStagePlan(const StagePlanT &plan) {
           builder.GetSize()};
 }
 
+/// FlatBuffers' verifier asks of a vector only that its length is aligned, so
+/// that a damaged file can put 8-byte elements at odd places.
+template <typename T>
+static bool elementsAligned(const flatbuffers::Vector<T> *vector) {
+  return !vector || vector->size() == 0 ||
+         reinterpret_cast<uintptr_t>(vector->Data()) % sizeof(T) == 0;
+}
+
+/// Whether `good` holds of every table of a list, which may be absent.
+template <typename T, typename Good>
+static bool all(const flatbuffers::Vector<flatbuffers::Offset<T>> *list,
+                const Good &good) {
+  if (list)
+    for (const T *table : *list)
+      if (table && !good(*table))
+        return false;
+  return true;
+}
+
+/// Every vector of 8-byte elements in the schema.
+static bool vectorsAligned(const StagePlan &plan) {
+  auto buffer = [](const Buffer &b) { return elementsAligned(b.shape()); };
+  auto instruction = [&](const Instruction &i) {
+    return elementsAligned(i.floats()) && all(i.inputs(), buffer) &&
+           all(i.outputs(), buffer);
+  };
+  auto state = [](const State &s) {
+    return elementsAligned(s.global_shape()) &&
+           (!s.init() || elementsAligned(s.init()->rope()));
+  };
+  auto filter = [](const AxisFilter &f) { return elementsAligned(f.values()); };
+  return all(plan.states(), state) &&
+         all(plan.groups(),
+             [&](const Group &g) { return all(g.filters(), filter); }) &&
+         all(plan.fragments(),
+             [&](const Fragment &f) {
+               return all(f.instructions(), instruction);
+             }) &&
+         all(plan.lists(), [&](const ActionList &l) {
+           return all(l.actions(), [&](const Action &a) {
+             return all(a.buffers(), buffer);
+           });
+         });
+}
+
 Result<std::unique_ptr<StagePlanT>> readStagePlan(std::string_view bytes,
                                                   const std::string &file) {
   auto damaged = [&](const char *what) {
@@ -55,6 +100,8 @@ Result<std::unique_ptr<StagePlanT>> readStagePlan(std::string_view bytes,
                          std::to_string(kPlanFormat) + ", got " +
                          std::to_string(root->version()) +
                          ": compile the plan with this version of reckon");
+  if (!vectorsAligned(*root))
+    return damaged("a list lies at an odd place");
   std::unique_ptr<StagePlanT> plan(root->UnPack());
   RECKON_TRY(validateStagePlan(*plan, file));
   return plan;
