@@ -33,17 +33,14 @@ Peak Evaluator::peak(const model::Choice &choice) {
 double Evaluator::bubble(const model::Choice &choice) {
   if (choice.pp == 1)
     return 0;
-  auto [entry, added] =
-      bubbles_.try_emplace({choice.schedule, choice.pp, choice.v});
-  if (added) {
-    // Equal stages: F = 1, B = 2, of which half is of the weights.
-    std::vector<model::RankLoad> ranks(
-        static_cast<size_t>(choice.pp),
-        {.forward = 1, .backward = 2, .weight = 1});
-    entry->second =
-        model::pipelineBubble(choice.schedule, choice.v, 1, ranks) / 3;
-  }
-  return entry->second / static_cast<double>(choice.numMicroBatches);
+  // Schedules without an order of their own are judged where they are made.
+  if (choice.schedule == PipelineSchedule::Csv ||
+      choice.schedule == PipelineSchedule::Synthesized)
+    return 0;
+  auto [entry, added] = bubbles_.try_emplace(model::shapeOf(choice));
+  if (added)
+    entry->second = model::scheduleBubble(entry->first);
+  return entry->second;
 }
 
 uint64_t Evaluator::hostBytes(const model::Choice &choice) {

@@ -57,8 +57,7 @@ private:
   model::Accountant accountant_;
   model::TimeModel time_;
   Bounds bounds_;
-  /// Bubble of one micro-batch by schedule, ranks and chunks.
-  std::map<std::tuple<PipelineSchedule, int64_t, int64_t>, double> bubbles_;
+  std::map<model::ScheduleShape, double> bubbles_;
 };
 
 } // namespace reckon::search

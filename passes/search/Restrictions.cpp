@@ -52,16 +52,13 @@ std::string Misfit::str() const {
   case ContextHeads:
     return says("tensor_parallel times context_parallel,",
                 "num_attention_heads, which all_to_all exchanges,");
-  case Interleave:
-    return says("pipeline_parallel",
-                "the micro-batches of an interleaved schedule,");
   case Chunks:
     return "no pipeline_schedule and virtual_pipeline allowed go with "
            "pipeline_parallel " +
            std::to_string(value);
-  case TooFew:
-    return "the schedule needs " + std::to_string(size) +
-           " micro-batches, there are " + std::to_string(value);
+  case Schedule:
+    return "the schedule is not defined for " + std::to_string(value) +
+           " micro-batches on " + std::to_string(size) + " pipeline ranks";
   }
   return "";
 }

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/search/Space.h"
 
+#include "passes/model/Schedule.h"
+
 #include <algorithm>
 
 using namespace reckon;
@@ -218,12 +220,16 @@ const Misfit *Space::misfit(const model::Choice &leaf) const {
   } else if (leaf.pp * leaf.v > model_.layers) {
     return no(Misfit::Layers, leaf.pp * leaf.v, model_.layers);
   }
-  if (leaf.schedule == PipelineSchedule::Interleaved && leaf.v > 1 &&
-      leaf.numMicroBatches % leaf.pp)
-    return no(Misfit::Interleave, leaf.pp, leaf.numMicroBatches);
-  if (leaf.schedule == PipelineSchedule::DualPipeV &&
-      leaf.numMicroBatches < 2 * leaf.pp)
-    return no(Misfit::TooFew, leaf.numMicroBatches, 2 * leaf.pp);
+  // Those without an order of their own are checked where they are read.
+  if (leaf.schedule == PipelineSchedule::Csv ||
+      leaf.schedule == PipelineSchedule::Synthesized)
+    return nullptr;
+  auto [entry, added] = defined_.try_emplace(
+      {leaf.schedule, leaf.pp, leaf.v, leaf.numMicroBatches});
+  if (added)
+    entry->second = model::whyNotSchedule(model::shapeOf(leaf)).empty();
+  if (!entry->second)
+    return no(Misfit::Schedule, leaf.numMicroBatches, leaf.pp);
   return nullptr;
 }
 

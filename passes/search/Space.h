@@ -44,9 +44,8 @@ struct Misfit {
     MicroBatch,   ///< micro-batch and the sequences of a replica
     Tokens,       ///< tp and the tokens that sequence parallelism splits
     ContextHeads, ///< tp * cp and the heads that all_to_all exchanges
-    Interleave,   ///< pp and the micro-batches of an interleaved schedule
     Chunks,       ///< the schedule and virtual_pipeline
-    TooFew        ///< a schedule that needs more micro-batches
+    Schedule      ///< the schedule is not defined for pp and the micro-batches
   };
   Kind kind = World;
   int64_t value = 0; ///< what does not divide
@@ -118,6 +117,10 @@ private:
   // By (tp > 1, cp > 1, pp, group of ZeRO > 1).
   mutable std::map<std::tuple<bool, bool, int64_t, bool>, Leaves> leaves_;
   mutable std::map<int64_t, std::vector<int64_t>> layouts_;
+  /// Whether a schedule is defined, by kind, pp, v and micro-batches.
+  mutable std::map<std::tuple<PipelineSchedule, int64_t, int64_t, int64_t>,
+                   bool>
+      defined_;
   mutable Misfit misfit_;
 };
 
