@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace reckon {
 namespace {
@@ -21,7 +22,8 @@ using Json = nlohmann::ordered_json;
 
 /// Whole numbers without a fraction, as people write them.
 Json numeral(double value) {
-  if (value == static_cast<double>(static_cast<int64_t>(value)))
+  constexpr double kExact = 9007199254740992; // 2^53
+  if (std::fabs(value) <= kExact && value == std::trunc(value))
     return static_cast<int64_t>(value);
   return value;
 }
