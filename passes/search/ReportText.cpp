@@ -213,6 +213,19 @@ std::string alternativesSection(const SearchResult &result) {
   return text;
 }
 
+/// What assigning layers one by one gains over the choice.
+std::string refinedLine(const Refined &refined, const Candidate &best) {
+  const model::Choice &choice = refined.candidate.choice;
+  double gain = 1 - refined.candidate.time.step / best.time.step;
+  std::string text =
+      format("  %.2f %% faster than the choice, %s: %s; layers %s", 100 * gain,
+             refined.how.c_str(), choiceLine(choice).c_str(),
+             layoutText(choice.layout).c_str());
+  if (!choice.recomputeLayers.empty())
+    text += "; fully recomputed " + layoutText(choice.recomputeLayers);
+  return text + "\n";
+}
+
 std::string searchSection(const ReportInput &input) {
   const SearchResult &result = input.result;
   const RejectedCounts &out = result.rejected;
@@ -239,6 +252,8 @@ std::string searchSection(const ReportInput &input) {
   text += "  The choice is " + result.proof.sentence() + ".\n";
   for (const Proved &part : result.proof.parts)
     text += "  " + part.what + " (" + part.method + "): " + part.text + "\n";
+  if (result.refined)
+    text += refinedLine(*result.refined, result.candidates.front());
   return text;
 }
 

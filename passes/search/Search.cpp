@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/search/Search.h"
 
+#include "passes/search/Assign.h"
 #include "passes/search/Evaluate.h"
 #include "passes/search/Explain.h"
 #include "passes/search/Outer.h"
@@ -113,10 +114,13 @@ static void proveSchedule(const Spec &spec, const SearchOptions &options,
 SearchResult search::searchAndExplain(const Spec &spec,
                                       const SearchOptions &options) {
   SearchResult result = search::search(spec, options);
-  if (result.infeasible)
+  if (result.infeasible) {
     explainInfeasible(spec, result);
-  else
+  } else {
     proveSchedule(spec, options, result);
+    if (options.refine)
+      refine(spec, result);
+  }
   return result;
 }
 

@@ -120,6 +120,12 @@ struct Compared {
   std::string problem; ///< why there is none, or which limit it breaks
 };
 
+/// A candidate with other layers or recomputation on its stages.
+struct Refined {
+  Candidate candidate;
+  std::string how; ///< `optimal assignment (dynamic program)`
+};
+
 struct SearchResult {
   /// The best ones, best first; empty when nothing fits.
   std::vector<Candidate> candidates;
@@ -138,6 +144,9 @@ struct SearchResult {
   /// The best choice that `reckon compile` can lower, when the first
   /// candidate is not one and there is one.
   std::optional<Candidate> runnable;
+  /// Faster than the first candidate, when an assignment of layers and
+  /// recomputation beyond the space of the candidates is.
+  std::optional<Refined> refined;
   std::vector<Compared> compared;
   std::optional<Infeasible> infeasible;
 };
