@@ -8,7 +8,6 @@
 #include "passes/model/account/Accountant.h"
 #include "passes/report/MemoryCurves.h"
 #include "passes/report/Report.h"
-#include "passes/report/ScheduleChart.h"
 
 #include <set>
 
@@ -62,32 +61,20 @@ static std::string memoryOverTime(const Spec &spec,
 }
 
 /// The simulated step, with the predicted durations of every virtual stage.
-static std::string schedule(const search::Candidate &best) {
+static std::string schedule(const search::SearchResult &result) {
+  const search::Candidate &best = result.candidates.front();
   model::ScheduleShape shape = model::shapeOf(best.choice);
-  if (best.time.stages.size() != static_cast<size_t>(shape.stages()) ||
-      shape.kind == model::ScheduleKind::Synthesized ||
-      shape.kind == model::ScheduleKind::Csv)
+  const auto &durations = best.time.stages;
+  if (durations.size() != static_cast<size_t>(shape.stages()))
     return "";
-  // Warm-up, a few rounds of the steady state; more would be too fine to see.
-  int64_t rounds = std::max<int64_t>(16, 3 * shape.p);
-  bool cut = shape.m > rounds + shape.p;
-  if (cut)
-    shape.m = rounds - rounds % shape.p;
-  model::Timetable table = model::simulateSchedule(shape, best.time.stages);
-  std::vector<std::vector<report::Cell>> ranks;
-  for (const auto &rank : table.ranks) {
-    ranks.emplace_back();
-    for (const model::TimedAction &timed : rank)
-      ranks.back().push_back({timed.action.pass, timed.action.microBatch,
-                              timed.action.chunk, timed.start, timed.end});
+  if (result.schedule && result.schedule->orders()) {
+    const model::PipelineOrders &orders = *result.schedule->orders();
+    auto table = model::simulateOrders(orders, durations);
+    return table ? model::scheduleSvg(orders, *table) : "";
   }
-  std::string title =
-      std::string(model::scheduleName(shape.kind)) + ", " +
-      std::to_string(shape.m) + " micro-batches" +
-      (cut ? " (of " + std::to_string(best.choice.numMicroBatches) +
-                 ": the steady state goes on)"
-           : "");
-  return report::scheduleChart(ranks, table.makespan, title);
+  return model::whyNotSchedule(shape).empty()
+             ? model::scheduleSvg(shape, durations)
+             : "";
 }
 
 std::string reckon::planHtml(const search::ReportInput &input) {
@@ -97,7 +84,7 @@ std::string reckon::planHtml(const search::ReportInput &input) {
   report::Pictures pictures;
   if (!input.result.candidates.empty()) {
     const search::Candidate &best = input.result.candidates.front();
-    pictures.schedule = schedule(best);
+    pictures.schedule = schedule(input.result);
     pictures.memoryOverTime = memoryOverTime(input.spec, best);
   }
   return report::reportHtml(

@@ -16,8 +16,8 @@
 #include "frontends/tools/LaunchScript.h"
 #include "frontends/tools/PlanHtml.h"
 #include "passes/Pipelines.h"
-#include "passes/model/Cluster.h"
-#include "passes/model/Flops.h"
+#include "passes/model/Job.h"
+#include "passes/model/time/ModelFlops.h"
 #include "passes/plan/EmitPlan.h"
 #include "passes/prove/Prove.h"
 #include "passes/search/Report.h"
@@ -185,8 +185,10 @@ int compile(const Arguments &arguments, Phase last) {
   context.loadAllAvailableDialects();
   printDiagnostics(context);
   model::ModelDims dims = model::modelDims(*spec);
-  PlanFacts facts{model::tokenFlops(dims, best.choice.recompute).model,
-                  model::clusterSpeeds(*spec).peakFlops};
+  model::Job job = model::makeJob(*spec);
+  PlanFacts facts{
+      model::modelFlops(job.model, model::AttentionFlops::Causal).total(),
+      job.peakFlops()};
   mlir::OwningOpRef<mlir::ModuleOp> module =
       arguments.fromIr.empty()
           ? buildTrain(context, *spec, best.choice, facts)

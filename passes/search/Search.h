@@ -14,7 +14,7 @@
 
 #include "passes/model/Choice.h"
 #include "passes/model/StageModel.h"
-#include "passes/model/Time.h"
+#include "passes/model/time/StepTime.h"
 #include "passes/search/Limits.h"
 #include "passes/search/schedule/PlanSchedule.h"
 

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/model/time/Layer.h"
 
+#include "passes/model/time/ModelFlops.h"
+
 #include "passes/model/time/Shape.h"
 
 #include <algorithm>
@@ -191,6 +193,10 @@ LayerTime LayerModel::layer(const LayerKey &key, bool moe) const {
   context(time, key, s);
   recomputation(time, kernels_.attentionForward(s.tokens, s.sequence, s.heads,
                                                 s.headQuery, s.headValue));
+  if (skipsLastMatmul(job_, moe))
+    time.recompute[static_cast<size_t>(Recompute::Full)].kernel -=
+        kernels_.matmul(s.tokens, s.hidden, static_cast<double>(m.ffn) / s.t,
+                        true);
   LayerParameters p = m.layerParameters(moe);
   double local = static_cast<double>(p.attention + p.mlp + p.shared) / s.t +
                  static_cast<double>(p.attentionCopied + p.router + p.norms);

@@ -7,7 +7,7 @@
 #define RECKON_PASSES_MODEL_TIME_MODELFLOPS_H
 
 #include "passes/model/Choice.h"
-#include "passes/model/ModelShape.h"
+#include "passes/model/Job.h"
 
 namespace reckon::model {
 
@@ -33,6 +33,12 @@ double layerForward(const ModelShape &model, bool moe);
 double headForward(const ModelShape &model);
 /// The scores' and values' part of layerForward().
 double attentionForward(const ModelShape &model);
+
+/// Whether full recomputation leaves out the last matmul of a layer, whose
+/// result the backward does not read: reckon does, frameworks run it again.
+inline bool skipsLastMatmul(const Job &job, bool moe) {
+  return job.representation == Representation::Reckon && !moe;
+}
 
 /// The convention in one line, to print beside a figure.
 const char *describe(AttentionFlops convention);

@@ -72,6 +72,9 @@ struct TimeModel::State {
       : job(theJob), table(theTable), efficiency(efficiencyFor(job, table)),
         layers(job, efficiency),
         denseParameters(job.model.layerParameters(false)) {
+    // Reckon's runtime sends what a rank holds.
+    if (job.representation == Representation::Reckon)
+      efficiency.pipelineSplit = 0;
     if (job.model.isMoe())
       expertParameters = job.model.layerParameters(true);
     doublings =

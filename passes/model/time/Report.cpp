@@ -84,7 +84,10 @@ StepTime TimeModel::step(const Choice &choice) const {
       hardwareExtra += static_cast<double>(n.dense) * some(dense) +
                        static_cast<double>(n.expert) * some(moe);
     }
-    hardwareExtra += static_cast<double>(n.denseFull) * dense +
+    double again = dense;
+    if (skipsLastMatmul(job, false))
+      again -= 2 * static_cast<double>(m.ffn) * static_cast<double>(m.hidden);
+    hardwareExtra += static_cast<double>(n.denseFull) * again +
                      static_cast<double>(n.expertFull) * moe;
     if (pipelineRank(choice.schedule, choice.pp, k) != priced.busiest)
       continue;

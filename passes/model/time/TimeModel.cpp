@@ -184,6 +184,7 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
     if (last) {
       if (!m.tied || stages > 1)
         held.dense += headTable;
+      held.dense += static_cast<double>(m.finalNormParameters());
       auto extra = static_cast<double>(m.mtpLayers);
       held.dense += extra * (m.isMoe() ? expertLocal : denseLocal);
       held.experts += extra * expertsLocal;

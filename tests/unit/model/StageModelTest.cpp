@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "passes/model/StageModel.h"
 
-#include "passes/model/Flops.h"
 #include "passes/model/FragmentMirror.h"
 #include "passes/model/ParameterTable.h"
 
@@ -91,22 +90,6 @@ TEST(ParameterTable, NamesShapesAndSplits) {
   EXPECT_EQ(down.name, "model.layers.5.mlp.down_proj.weight");
   EXPECT_EQ(down.tpDim, 1);
   EXPECT_EQ(down.localElements(8), 4096 * 14336 / 8);
-}
-
-TEST(Flops, PerToken) {
-  // N without the input embedding and the norms: 70553706496 - 128256 * 8192
-  // - (2 * 80 + 1) * 8192 = 69501714432... attention 6 * 80 * 8192 * 8192.
-  double n = 70553706496.0 - 128256.0 * 8192 - 161.0 * 8192;
-  double attention = 6.0 * 80 * 8192 * 8192;
-  TokenFlops none = tokenFlops(k70B, Recompute::None);
-  EXPECT_DOUBLE_EQ(none.model, 6 * n + attention);
-  EXPECT_DOUBLE_EQ(none.hardware, none.model);
-  // Full recomputation runs every layer's forward again but its last matmul.
-  double head = 2.0 * 128256 * 8192, down = 2.0 * 28672 * 8192;
-  TokenFlops full = tokenFlops(k70B, Recompute::Full);
-  EXPECT_DOUBLE_EQ(full.model, none.model);
-  EXPECT_DOUBLE_EQ(full.hardware,
-                   none.model + none.model / 3 - head - 80 * down);
 }
 
 TEST(StageModel, StatesAre2Plus4Plus12OverDp) {

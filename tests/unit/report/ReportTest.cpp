@@ -205,23 +205,3 @@ TEST(MemoryCurves, StackedStepsOnTheCeilingsScale) {
             std::string::npos);
   EXPECT_NE(svg.find("t&lt;"), std::string::npos);
 }
-
-#include "passes/report/ScheduleChart.h"
-
-TEST(ScheduleChart, CellsLieWhereTheirTimesSay) {
-  using namespace reckon::report;
-  std::string svg = scheduleChart(
-      {{{'F', 0, 0, 0, 1}, {'B', 0, 0, 3, 5}}, {{'F', 0, 1, 1, 2}}}, 5, "x<y");
-  // 880 wide from x 70: a second is 176; F0 of rank 0 is [70, 246), less a gap.
-  EXPECT_NE(svg.find("x=\"70.00\" y=\"34\" width=\"175.60\""),
-            std::string::npos)
-      << svg;
-  EXPECT_NE(svg.find("x=\"598.00\" y=\"34\" width=\"351.60\""),
-            std::string::npos);
-  EXPECT_NE(svg.find("x=\"246.00\" y=\"58\" width=\"175.60\""),
-            std::string::npos);
-  EXPECT_NE(svg.find("forward, micro-batch 0, chunk 1, 1.00 s to 2.00 s"),
-            std::string::npos);
-  EXPECT_NE(svg.find("x&lt;y"), std::string::npos);
-  EXPECT_EQ(svg.find("weight gradient"), std::string::npos); // no such pass
-}

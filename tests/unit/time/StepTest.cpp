@@ -1,36 +1,21 @@
-//===- TimeTest.cpp - the parts of a step add up
-//-----------------------------===//
+//===- StepTest.cpp - the report of a step adds up ------------------------===//
 //
 // Part of Reckon, under the Apache License v2.0.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/model/Time.h"
-
-#include "passes/model/Flops.h"
+#include "passes/model/time/ModelFlops.h"
+#include "passes/model/time/TimeModel.h"
+#include "tests/unit/time/Jobs.h"
 
 #include <gtest/gtest.h>
 
 using namespace reckon;
 using namespace reckon::model;
+using namespace reckon::model::test;
 
 namespace {
 
-const ModelDims k70B{.vocab = 128256,
-                     .hidden = 8192,
-                     .ffn = 28672,
-                     .layers = 80,
-                     .heads = 64,
-                     .kvHeads = 8,
-                     .headDim = 128,
-                     .sequence = 8192};
-const ClusterSpeeds kH100{.peakFlops = 989.4e12,
-                          .memoryBandwidth = 3350e9,
-                          .intraBandwidth = 450e9,
-                          .interBandwidth = 50e9,
-                          .nodes = 128,
-                          .devicesPerNode = 8,
-                          .pricePerDeviceHour = 2.5};
-
+/// TP8 PP4 DP32, one micro-batch a sequence.
 model::Choice thousand(Recompute recompute) {
   return {.tp = 8,
           .pp = 4,
@@ -49,9 +34,15 @@ const CommunicationTime *find(const StepTime &time, const char *collective) {
   return nullptr;
 }
 
+const Job k70B = llama70b(1024, 512);
+
+StepTime stepOf(const Job &job, const model::Choice &choice) {
+  return TimeModel(job).step(choice);
+}
+
 TEST(StepTime, PartsAddUp) {
   for (Recompute recompute : {Recompute::None, Recompute::Full}) {
-    StepTime t = stepTime(k70B, thousand(recompute), kH100, 512);
+    StepTime t = stepOf(k70B, thousand(recompute));
     EXPECT_NEAR(t.step,
                 t.compute + t.bubble + t.exposedCommunication + t.optimizer +
                     t.other,
@@ -75,21 +66,30 @@ TEST(StepTime, PartsAddUp) {
 }
 
 TEST(StepTime, IdealAndThroughput) {
-  StepTime t = stepTime(k70B, thousand(Recompute::Full), kH100, 512);
-  TokenFlops flops = tokenFlops(k70B, Recompute::Full);
+  StepTime t = stepOf(k70B, thousand(Recompute::Full));
+  // N without the input embedding and the norms; attention 6 * 80 * 8192 *
+  // 8192.
+  double n = 70553706496.0 - 128256.0 * 8192 - 161.0 * 8192;
+  double flops = 6 * n + 6.0 * 80 * 8192 * 8192;
+  EXPECT_DOUBLE_EQ(modelFlops(k70B.model, AttentionFlops::Causal).total(),
+                   flops);
   double tokens = 512.0 * 8192;
-  EXPECT_DOUBLE_EQ(t.ideal, flops.model * tokens / (1024 * 989.4e12));
+  EXPECT_DOUBLE_EQ(t.ideal, flops * tokens / (1024 * 989.4e12));
   EXPECT_DOUBLE_EQ(t.tokensPerSecond, tokens / t.step);
   EXPECT_DOUBLE_EQ(t.mfu, t.ideal / t.step);
-  EXPECT_DOUBLE_EQ(t.hfu / t.mfu, flops.hardware / flops.model);
+  // Full recomputation runs every layer's forward again but its last matmul.
+  double head = 2.0 * 128256 * 8192, down = 2.0 * 28672 * 8192;
+  EXPECT_DOUBLE_EQ(t.hfu / t.mfu,
+                   (flops + flops / 3 - head - 80 * down) / flops);
+  StepTime none = stepOf(k70B, thousand(Recompute::None));
+  EXPECT_DOUBLE_EQ(none.hfu, none.mfu);
   // Published runs of this size reach 35 to 45 % without recomputation.
-  double mfu = stepTime(k70B, thousand(Recompute::None), kH100, 512).mfu;
-  EXPECT_GT(mfu, 0.25);
-  EXPECT_LT(mfu, 0.50);
+  EXPECT_GT(none.mfu, 0.25);
+  EXPECT_LT(none.mfu, 0.50);
 }
 
 TEST(StepTime, BytesOfARing) {
-  StepTime t = stepTime(k70B, thousand(Recompute::None), kH100, 512);
+  StepTime t = stepOf(k70B, thousand(Recompute::None));
   // Largest stage: 20 layers, a head and a norm.
   double layer =
       (2.0 * 8192 * 8192 + 2.0 * 1024 * 8192 + 3.0 * 28672 * 8192) / 8 +
@@ -103,43 +103,33 @@ TEST(StepTime, BytesOfARing) {
                    16 * 2 * 2.0 * 8192 * 8192);
   EXPECT_STREQ(find(t, "all_reduce")->link.c_str(), "intra_node");
   EXPECT_STREQ(find(t, "send_recv")->link.c_str(), "inter_node");
-  EXPECT_EQ(find(stepTime(k70B, {.tp = 8, .pp = 1, .layout = {80}},
-                          {.peakFlops = 1e15,
-                           .memoryBandwidth = 1e12,
-                           .intraBandwidth = 1e11,
-                           .interBandwidth = 1e10,
-                           .nodes = 1,
-                           .devicesPerNode = 8},
-                          1),
-                 "send_recv"),
-            nullptr);
+  model::Choice one{.tp = 8, .pp = 1, .layout = {80}};
+  EXPECT_EQ(find(stepOf(llama70b(8, 1), one), "send_recv"), nullptr);
 }
 
 TEST(StepTime, FasterPartsHelp) {
   model::Choice choice = thousand(Recompute::None);
-  double base = stepTime(k70B, choice, kH100, 512).step;
-  for (double ClusterSpeeds::*speed :
-       {&ClusterSpeeds::peakFlops, &ClusterSpeeds::memoryBandwidth,
-        &ClusterSpeeds::intraBandwidth, &ClusterSpeeds::interBandwidth}) {
-    ClusterSpeeds faster = kH100;
+  double base = stepOf(k70B, choice).step;
+  for (double Job::*speed :
+       {&Job::memoryBandwidth, &Job::intraBandwidth, &Job::interBandwidth}) {
+    Job faster = k70B;
     faster.*speed *= 2;
-    EXPECT_LT(stepTime(k70B, choice, faster, 512).step, base);
+    EXPECT_LT(stepOf(faster, choice).step, base);
   }
-  EXPECT_GT(stepTime(k70B, thousand(Recompute::Full), kH100, 512).step, base);
+  EXPECT_GT(stepOf(k70B, thousand(Recompute::Full)).step, base);
   // The same work in half as many, twice as large micro-batches: more bubble.
   choice.microBatch = 2;
   choice.numMicroBatches = 8;
-  StepTime coarse = stepTime(k70B, choice, kH100, 512);
-  EXPECT_GT(coarse.bubble,
-            stepTime(k70B, thousand(Recompute::None), kH100, 512).bubble);
+  StepTime coarse = stepOf(k70B, choice);
+  EXPECT_GT(coarse.bubble, stepOf(k70B, thousand(Recompute::None)).bubble);
 }
 
-TEST(ClusterSpeeds, GroupsWithinANode) {
-  EXPECT_TRUE(kH100.withinNode(1, 8));
-  EXPECT_FALSE(kH100.withinNode(1, 16));
-  EXPECT_TRUE(kH100.withinNode(2, 4)); // dp 4 behind tp 2
-  EXPECT_FALSE(kH100.withinNode(8, 32));
-  EXPECT_FALSE(kH100.withinNode(1, 3)); // groups of 3 straddle nodes of 8
+TEST(Job, GroupsWithinANode) {
+  EXPECT_TRUE(k70B.withinDomain(1, 8));
+  EXPECT_FALSE(k70B.withinDomain(1, 16));
+  EXPECT_TRUE(k70B.withinDomain(2, 4)); // dp 4 behind tp 2
+  EXPECT_FALSE(k70B.withinDomain(8, 32));
+  EXPECT_FALSE(k70B.withinDomain(1, 3)); // groups of 3 straddle nodes of 8
 }
 
 } // namespace
