@@ -6,6 +6,7 @@
 #include "frontends/spec/Accelerators.h"
 
 #include "frontends/spec/Scalars.h"
+#include "runtime/base/Csv.h"
 
 #include <array>
 #include <cstdio>
@@ -17,6 +18,8 @@ namespace {
 constexpr const char catalogueText[] =
 #include "frontends/spec/AcceleratorData.inc"
     ;
+
+const std::string kFile = "accelerators.csv";
 
 constexpr std::array<std::string_view, 13> header = {
     "catalogue_name",
@@ -33,53 +36,18 @@ constexpr std::array<std::string_view, 13> header = {
     "peak_is_assumed",
     "source"};
 
-/// One line of RFC 4180 without line breaks inside cells, which we do not use.
-std::vector<std::string> splitLine(std::string_view line) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  for (size_t i = 0; i < line.size(); ++i) {
-    char c = line[i];
-    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"') {
-      cells.back() += '"';
-      ++i;
-    } else if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      cells.emplace_back();
-    } else {
-      cells.back() += c;
-    }
-  }
-  return cells;
-}
-
 Error tableError(size_t line, const std::string &what) {
-  return makeError(ExitCode::Internal,
-                   "accelerators.csv:" + std::to_string(line) + ": " + what);
+  return csvError(kFile, line, what);
 }
 
 } // namespace
 
 Result<std::vector<Accelerator>> parseAccelerators(std::string_view csv) {
+  Result<std::vector<CsvRow>> rows = readCsv(csv, kFile, header);
+  if (!rows)
+    return rows.error();
   std::vector<Accelerator> table;
-  size_t number = 0;
-  while (!csv.empty()) {
-    ++number;
-    size_t end = csv.find('\n');
-    std::vector<std::string> cells = splitLine(csv.substr(0, end));
-    csv.remove_prefix(end == csv.npos ? csv.size() : end + 1);
-    if (cells.size() != header.size())
-      return tableError(number, "expected " + std::to_string(header.size()) +
-                                    " cells, got " +
-                                    std::to_string(cells.size()));
-    if (number == 1) {
-      for (size_t i = 0; i < header.size(); ++i)
-        if (cells[i] != header[i])
-          return tableError(number, "expected the column " +
-                                        std::string(header[i]) + ", got " +
-                                        cells[i]);
-      continue;
-    }
+  for (const auto &[number, cells] : *rows) {
     // An empty cell is a mode that the device does not have.
     std::array<double, header.size()> figure{};
     for (size_t i = 2; i + 1 < header.size(); ++i) {

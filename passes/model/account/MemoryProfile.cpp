@@ -6,8 +6,10 @@
 #include "passes/model/account/MemoryProfile.h"
 
 #include "frontends/spec/Scalars.h"
+#include "runtime/base/Csv.h"
 #include "runtime/base/Status.h"
 
+#include <array>
 #include <map>
 
 using namespace reckon;
@@ -60,7 +62,10 @@ constexpr Key kKeys[] = {RECKON_KEY(weight),
                          RECKON_KEY(layout),
                          RECKON_KEY(vocabularyMultiple)};
 #undef RECKON_KEY
-constexpr std::string_view kColumns = "profile,key,value,tag,date,source";
+const std::string kFile = "memory_profiles.csv";
+
+constexpr std::array<std::string_view, 6> kColumns = {
+    "profile", "key", "value", "tag", "date", "source"};
 
 struct Entry {
   std::string base;
@@ -69,44 +74,16 @@ struct Entry {
 using Table = std::map<std::string, Entry, std::less<>>;
 
 Error tableError(size_t line, const std::string &what) {
-  return makeError(ExitCode::Internal,
-                   "memory_profiles.csv:" + std::to_string(line) + ": " + what);
-}
-
-/// The first five cells; the sixth is text for people and may be quoted.
-std::vector<std::string_view> firstCells(std::string_view line) {
-  std::vector<std::string_view> cells;
-  for (int i = 0; i < 5; ++i) {
-    size_t comma = line.find(',');
-    if (comma == line.npos)
-      break;
-    cells.push_back(line.substr(0, comma));
-    line.remove_prefix(comma + 1);
-  }
-  return cells;
+  return csvError(kFile, line, what);
 }
 
 Result<Table> parse(std::string_view csv) {
+  Result<std::vector<CsvRow>> rows = readCsv(csv, kFile, kColumns);
+  if (!rows)
+    return rows.error();
   Table table;
-  size_t number = 0;
-  while (!csv.empty()) {
-    ++number;
-    size_t end = csv.find('\n');
-    std::string_view line = csv.substr(0, end);
-    csv.remove_prefix(end == csv.npos ? csv.size() : end + 1);
-    if (line.empty())
-      continue;
-    if (number == 1) {
-      if (line != kColumns)
-        return tableError(number, "expected the columns " +
-                                      std::string(kColumns) + ", got " +
-                                      std::string(line));
-      continue;
-    }
-    std::vector<std::string_view> cells = firstCells(line);
-    if (cells.size() != 5)
-      return tableError(number, "expected six cells");
-    Entry &entry = table[std::string(cells[0])];
+  for (const auto &[number, cells] : *rows) {
+    Entry &entry = table[cells[0]];
     if (cells[1] == "base") {
       entry.base = cells[2];
       continue;
@@ -115,11 +92,10 @@ Result<Table> parse(std::string_view csv) {
     for (const Key &known : kKeys)
       if (known.name == cells[1])
         key = &known;
-    auto value = parseReal(std::string(cells[2]));
+    auto value = parseReal(cells[2]);
     if (!key || !value)
       return tableError(number, "expected a known key and a number, got " +
-                                    std::string(cells[1]) + " and " +
-                                    std::string(cells[2]));
+                                    cells[1] + " and " + cells[2]);
     entry.values.emplace_back(key, *value);
   }
   return table;

@@ -6,6 +6,7 @@
 #include "passes/model/time/Efficiency.h"
 
 #include "frontends/spec/Scalars.h"
+#include "runtime/base/Csv.h"
 
 #include <array>
 #include <cctype>
@@ -122,32 +123,13 @@ const Constant *findConstant(std::string_view name) {
   return nullptr;
 }
 
+const std::string kFile = "efficiency.csv";
+
 constexpr std::array<std::string_view, 7> header = {
     "scope", "key", "constant", "value", "tag", "date", "source"};
 
-/// One line of RFC 4180 without line breaks inside cells.
-std::vector<std::string> splitLine(std::string_view line) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  for (size_t i = 0; i < line.size(); ++i) {
-    char c = line[i];
-    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"') {
-      cells.back() += '"';
-      ++i;
-    } else if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      cells.emplace_back();
-    } else {
-      cells.back() += c;
-    }
-  }
-  return cells;
-}
-
 Error tableError(size_t line, const std::string &what) {
-  return makeError(ExitCode::Internal,
-                   "efficiency.csv:" + std::to_string(line) + ": " + what);
+  return csvError(kFile, line, what);
 }
 
 bool isScope(std::string_view scope) {
@@ -181,28 +163,11 @@ std::string_view generation(const Accelerator &device) {
 
 Result<std::vector<EfficiencyRow>>
 model::parseEfficiency(std::string_view csv) {
+  Result<std::vector<CsvRow>> rows = readCsv(csv, kFile, header);
+  if (!rows)
+    return rows.error();
   std::vector<EfficiencyRow> table;
-  size_t number = 0;
-  while (!csv.empty()) {
-    ++number;
-    size_t end = csv.find('\n');
-    std::string_view line = csv.substr(0, end);
-    csv.remove_prefix(end == csv.npos ? csv.size() : end + 1);
-    if (line.empty() || line.front() == '#')
-      continue;
-    std::vector<std::string> cells = splitLine(line);
-    if (cells.size() != header.size())
-      return tableError(number, "expected " + std::to_string(header.size()) +
-                                    " cells, got " +
-                                    std::to_string(cells.size()));
-    if (number == 1) {
-      for (size_t i = 0; i < header.size(); ++i)
-        if (cells[i] != header[i])
-          return tableError(number, "expected the column " +
-                                        std::string(header[i]) + ", got " +
-                                        cells[i]);
-      continue;
-    }
+  for (const auto &[number, cells] : *rows) {
     std::optional<double> value = parseReal(cells[3]);
     if (!isScope(cells[0]))
       return tableError(number, "expected a scope, got " + cells[0]);

@@ -47,11 +47,15 @@ TEST(Profiles, ErrorsNameTheLine) {
     return profile ? std::string() : profile.error().message;
   };
   EXPECT_EQ(message(head), "");
-  EXPECT_NE(message("name,key\n")
-                .find("memory_profiles.csv:1: expected the "
-                      "columns"),
+  EXPECT_NE(message("name,key,value,tag,date,source\n")
+                .find("memory_profiles.csv:1: expected the column profile, "
+                      "got name"),
             std::string::npos);
-  EXPECT_NE(message(head + "a,norms,8,S,2026-11\n").find(":2: expected six"),
+  EXPECT_NE(message("name,key\n")
+                .find("memory_profiles.csv:1: expected 6 cells, got 2"),
+            std::string::npos);
+  EXPECT_NE(message(head + "a,norms,8,S,2026-11\n")
+                .find(":2: expected 6 cells, got 5"),
             std::string::npos);
   EXPECT_NE(message(head + "a,norms,8,S,2026-11,x\na,norm,8,S,2026-11,x\n")
                 .find(":3: expected a known key and a number, got norm and 8"),
