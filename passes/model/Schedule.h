@@ -210,6 +210,15 @@ double scheduleMakespan(ScheduleKind kind, int64_t microBatches,
                         std::span<const StageDurations> durations,
                         double transfer = 0);
 
+/// The makespan by formula, for messages that take no time: linear in the
+/// stages, because a search asks for it millions of times. Exact for GPipe and
+/// breadth-first orders whatever the stages, and for all schedules that
+/// idleFormula() knows when stages are alike; else near the simulation
+/// (tests/unit/model/BubbleTest.cpp prints how near). At least m times the
+/// busiest rank's work. Not for `synthesized` and `csv`.
+double makespanFormula(const ScheduleShape &shape,
+                       std::span<const StageDurations> stages);
+
 /// m times the durations of the rank's chunks, for the busiest rank.
 double busiestWork(const ScheduleShape &shape,
                    std::span<const StageDurations> durations);

@@ -6,7 +6,6 @@
 #include "passes/search/Evaluate.h"
 
 #include "passes/model/account/Representation.h"
-#include "passes/model/time/Pipeline.h"
 
 #include <algorithm>
 

@@ -1,54 +1,283 @@
-//===- Bubble.cpp - idle time by formula ----------------------------------===//
+//===- Bubble.cpp - how long a step takes, by formula ---------------------===//
 //
 // Part of Reckon, under the Apache License v2.0.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/model/Schedule.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 using namespace reckon;
 using namespace reckon::model;
 
-std::optional<double> model::idleFormula(const ScheduleShape &shape, double f,
-                                         double i, double w) {
-  auto [kind, p, v, m, group] = shape;
-  auto ramp = static_cast<double>(p - 1), chunks = static_cast<double>(v);
-  bool equal = f == i && i == w;
-  if (!whyNotSchedule(shape).empty())
-    return std::nullopt;
-  switch (kind) {
+namespace {
+
+/// The longest path through a step of stages that differ. `time(c, r)` below
+/// is a pass of chunk c of rank r, which is stage c p + r.
+class Stages {
+public:
+  Stages(const ScheduleShape &shape, std::span<const StageDurations> stages)
+      : p_(shape.p), v_(shape.v), m_(static_cast<double>(shape.m)),
+        stages_(stages) {}
+
+  /// All forwards chunk by chunk, then all backwards: exact. A path goes up the
+  /// ranks with one micro-batch, spends the other m - 1 on one stage, and goes
+  /// on; it enters the next chunk on the rank that it has reached, after the
+  /// last micro-batch, or on the first rank with the micro-batch that it has.
+  double breadthFirst() const {
+    std::vector<double> done(static_cast<size_t>(p_), kNone);
+    done.front() = 0;
+    double first = kNone, last = kNone;
+    for (int64_t c = 0; c < v_; ++c)
+      sweep(done, first, last, [&](int64_t i) { return at(c, i).forward; });
+    std::reverse(done.begin(), done.end());
+    first = last = kNone;
+    for (int64_t c = v_ - 1; c >= 0; --c)
+      sweep(done, first, last,
+            [&](int64_t i) { return at(c, p_ - 1 - i).backward; });
+    return last;
+  }
+
+  /// A rank works on all micro-batches. It starts after the first one has come
+  /// to it and ends before the last one has gone on from it, and it waits for
+  /// the first one to return from the ranks above, and for the last one.
+  double oneForwardOneBackward() const {
+    double longest = 0, before = 0, above = sumOver(0);
+    for (int64_t r = 0; r < p_; ++r) {
+      const StageDurations &own = at(0, r);
+      above -= work(own);
+      // What it does in the meantime.
+      double others = std::min(static_cast<double>(p_ - 1 - r), m_ - 1);
+      double start = std::max(0.0, above - others * own.forward);
+      double end = std::max(0.0, above - others * own.backward);
+      // With few micro-batches both waits are the same.
+      double idle = m_ - 1 > others ? start + end : std::max(start, end);
+      longest = std::max(longest, m_ * work(own) + before + idle);
+      before += work(own);
+    }
+    return longest;
+  }
+
+  /// A rank works on all chunks of all micro-batches, and waits as often as
+  /// with one chunk: for those before it in the first chunk and for those after
+  /// it in the last.
+  double interleaved() const {
+    double longest = 0, most = 0, before = 0, after = sumOver(v_ - 1);
+    for (int64_t r = 0; r < p_; ++r) {
+      double all = 0;
+      for (int64_t c = 0; c < v_; ++c)
+        all += work(at(c, r));
+      most = std::max(most, all);
+      after -= work(at(v_ - 1, r));
+      longest = std::max(longest, m_ * all + before + after);
+      before += work(at(0, r));
+    }
+    auto ranks = static_cast<double>(p_);
+    // No backward comes back before the forwards are through.
+    if (m_ <= ranks)
+      return std::max(longest, breadthFirst());
+    return longest +
+           std::max(0.0, m_ - 2 * ranks) * std::max(0.0, ends() - most);
+  }
+
+private:
+  static constexpr double kNone = -std::numeric_limits<double>::infinity();
+
+  const StageDurations &at(int64_t chunk, int64_t rank) const {
+    return stages_[static_cast<size_t>(chunk * p_ + rank)];
+  }
+  static double work(const StageDurations &stage) {
+    return stage.forward + stage.backward;
+  }
+  double sumOver(int64_t chunk) const {
+    double sum = 0;
+    for (int64_t r = 0; r < p_; ++r)
+      sum += work(at(chunk, r));
+    return sum;
+  }
+
+  /// One chunk, in the order in which micro-batches pass its ranks. `done`:
+  /// when a rank is through with the chunk before, as the longest path to it
+  /// has it; `first` and `last`: when the first and the last micro-batch leave
+  /// the last rank.
+  template <typename Time>
+  void sweep(std::vector<double> &done, double &first, double &last,
+             Time time) const {
+    for (int64_t i = 0; i < p_; ++i) {
+      double here = time(i);
+      double &rank = done[static_cast<size_t>(i)];
+      first = std::max(first, rank) + here;
+      last = std::max(last + here, first + (m_ - 1) * here);
+      rank = last;
+    }
+  }
+
+  /// Seconds a micro-batch of a path that changes between the last rank and the
+  /// first, which follow each other in the ring of an interleaved schedule and
+  /// run different chunks at a time: while one has slow chunks, the other may
+  /// have fast ones, and the ring runs at the pace of the slower. Each change
+  /// to and fro costs the path about a pass and a third.
+  double ends() const {
+    double sum = 0, slowest = 0;
+    int64_t changes = 0;
+    bool now = false, began = false;
+    for (int64_t phase = 0; phase < v_; ++phase) {
+      int64_t before = phase == 0 ? v_ - 1 : phase - 1;
+      double top =
+          at(before, p_ - 1).forward + at(v_ - 1 - phase, p_ - 1).backward;
+      double bottom = at(phase, 0).forward + at(v_ - 1 - before, 0).backward;
+      bool onFirst = bottom > top * (1 + 1e-9);
+      if (phase == 0)
+        began = onFirst;
+      else
+        changes += onFirst != now;
+      now = onFirst;
+      sum += std::max(top, bottom);
+      slowest = std::max({slowest, top, bottom});
+    }
+    changes += now != began;
+    return sum - static_cast<double>(changes / 2) * slowest * (4.0 / 3) /
+                     static_cast<double>(p_);
+  }
+
+  int64_t p_, v_;
+  double m_;
+  std::span<const StageDurations> stages_;
+};
+
+/// All chunks of a rank.
+struct RankWork {
+  double forward = 0, input = 0, weight = 0;
+  double total() const { return forward + input + weight; }
+};
+
+/// Zero-bubble schedules: the formulas were read off the simulation of equal
+/// stages; of others the ramps take the sum over the ranks but the slowest.
+double zeroBubble(const ScheduleShape &shape,
+                  std::span<const StageDurations> stages) {
+  std::vector<RankWork> ranks(static_cast<size_t>(shape.p));
+  for (int64_t k = 0; k < shape.stages(); ++k) {
+    const StageDurations &stage = stages[static_cast<size_t>(k)];
+    RankWork &rank = ranks[static_cast<size_t>(
+        rankOfStage(shape.kind, shape.p, shape.v, k))];
+    rank.forward += stage.forward;
+    rank.input += stage.inputGrad();
+    rank.weight += stage.weightGrad();
+  }
+  double most = 0;
+  RankWork mean;
+  auto size = static_cast<double>(shape.p);
+  for (const RankWork &rank : ranks) {
+    most = std::max(most, rank.total());
+    mean.forward += rank.forward / size;
+    mean.input += rank.input / size;
+    mean.weight += rank.weight / size;
+  }
+  auto others = [&](auto piece) {
+    double idle = 0, largest = 0;
+    for (const RankWork &rank : ranks) {
+      double seconds = std::max(0.0, piece(rank));
+      idle += seconds;
+      largest = std::max(largest, seconds);
+    }
+    return idle - largest;
+  };
+  double idle = 0;
+  if (shape.kind == ScheduleKind::ZbH1) {
+    idle = others([](const RankWork &r) {
+      return std::max({r.forward, r.input, r.forward + r.input - r.weight});
+    });
+  } else if (shape.kind == ScheduleKind::ZbH2) {
+    // With F + I <= 2 W no rank idles within its span, but ranks start one
+    // forward after the other and the step ends for all at once.
+    idle = others([](const RankWork &r) {
+      return std::max(r.forward, r.forward + r.input - 2 * r.weight);
+    });
+  } else if (shape.kind == ScheduleKind::ZbV) {
+    // Both chunks of a rank are in its work, hence the halves.
+    double equal = others([](const RankWork &r) {
+      return std::max({r.forward / 2, r.input / 2, r.input - r.weight});
+    });
+    double late =
+        others([](const RankWork &r) { return r.forward - r.input / 2; });
+    idle = std::max(equal, late - (mean.forward - mean.input) / 2);
+  } else {
+    double equal = others([](const RankWork &r) {
+      return std::max(r.forward, r.forward + r.input - r.weight) / 2;
+    });
+    double late =
+        others([](const RankWork &r) { return r.input - r.weight / 2; });
+    idle = std::max(equal, late - mean.forward / 2);
+  }
+  return static_cast<double>(shape.m) * most + idle;
+}
+
+} // namespace
+
+double model::makespanFormula(const ScheduleShape &shape,
+                              std::span<const StageDurations> stages) {
+  RECKON_CHECK(std::ssize(stages) == shape.stages());
+  Stages all(shape, stages);
+  switch (shape.kind) {
   case ScheduleKind::GPipe:
-  case ScheduleKind::OneFOneB:
-    return ramp * (f + i + w);
-  case ScheduleKind::Interleaved:
-    return ramp * (f + i + w) / chunks;
   case ScheduleKind::Bfs:
-    // The first micro-batch must be back before the chunk's last has left.
-    if (m < p && v > 1)
-      return std::nullopt;
-    return ramp * (f + i + w) / chunks;
+    return all.breadthFirst();
+  case ScheduleKind::OneFOneB:
+    return all.oneForwardOneBackward();
+  case ScheduleKind::Interleaved:
+    return shape.v == 1 ? all.oneForwardOneBackward() : all.interleaved();
   case ScheduleKind::ZbH1:
-    // Weight gradients fill what 1F1B waits for, as long as they fit.
-    if (v > 1 || m < p || w > f || w > i)
-      return std::nullopt;
-    return ramp * (f + i - w);
   case ScheduleKind::ZbH2:
-    // Ranks do not wait, but start one after the other.
-    if (!equal || m < p)
-      return std::nullopt;
-    return ramp * f;
   case ScheduleKind::ZbV:
-    if (!equal || m < 2 * p - 1)
-      return std::nullopt;
-    return ramp * f / chunks;
   case ScheduleKind::DualPipeV:
-    if (!equal)
-      return std::nullopt;
-    return ramp * (f + i - w) / chunks;
+    return zeroBubble(shape, stages);
   case ScheduleKind::Synthesized:
   case ScheduleKind::Csv:
     break;
   }
-  return std::nullopt;
+  RECKON_CHECK(false && "no formula for this schedule");
+}
+
+/// Whether makespanFormula() equals the simulation of equal stages with these
+/// passes of a rank.
+static bool exactForEqual(const ScheduleShape &shape, double f, double i,
+                          double w) {
+  auto [kind, p, v, m, group] = shape;
+  bool equal = f == i && i == w;
+  switch (kind) {
+  case ScheduleKind::GPipe:
+  case ScheduleKind::Bfs:
+  case ScheduleKind::OneFOneB:
+  case ScheduleKind::Interleaved:
+    return true;
+  case ScheduleKind::ZbH1:
+    // Weight gradients fill what 1F1B waits for, as long as they fit.
+    return v == 1 && m >= p && w <= f && w <= i;
+  case ScheduleKind::ZbH2:
+    return equal && m >= p;
+  case ScheduleKind::ZbV:
+    return equal && m >= 2 * p - 1;
+  case ScheduleKind::DualPipeV:
+    return equal;
+  case ScheduleKind::Synthesized:
+  case ScheduleKind::Csv:
+    break;
+  }
+  return false;
+}
+
+std::optional<double> model::idleFormula(const ScheduleShape &shape, double f,
+                                         double i, double w) {
+  if (!whyNotSchedule(shape).empty() || !exactForEqual(shape, f, i, w))
+    return std::nullopt;
+  auto chunks = static_cast<double>(shape.v);
+  std::vector<StageDurations> stages(
+      static_cast<size_t>(shape.stages()),
+      {f / chunks, (i + w) / chunks, w / chunks});
+  return makespanFormula(shape, stages) -
+         static_cast<double>(shape.m) * (f + i + w);
 }
 
 double model::scheduleBubble(const ScheduleShape &shape) {

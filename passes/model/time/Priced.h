@@ -13,6 +13,14 @@
 
 namespace reckon::model {
 
+/// Seconds that one pipeline rank spends on one micro-batch, all its chunks.
+struct RankLoad {
+  double forward = 0;
+  double backward = 0; ///< input and weight gradients, recomputation
+  double weight = 0;   ///< part of it that zero-bubble schedules delay
+  double total() const { return forward + backward; }
+};
+
 /// What quickStep() adds up and step() explains: one computation for both.
 struct TimeModel::Priced {
   double step = 0;
@@ -97,7 +105,9 @@ struct TimeModel::State {
   double doublings = 0; ///< of the devices beyond 8
   /// Least work of lowerBound() by key; shardDp holds the experts' ranks.
   std::unordered_map<LayerKey, double, LayerKeyHash> leastWork;
-  std::vector<RankLoad> ranks; ///< scratch of price()
+  // Scratch of price().
+  std::vector<StageDurations> stages;
+  std::vector<RankLoad> ranks;
   std::vector<LocalParameters> parameters;
 };
 

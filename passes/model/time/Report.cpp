@@ -89,7 +89,7 @@ StepTime TimeModel::step(const Choice &choice) const {
       again -= 2 * static_cast<double>(m.ffn) * static_cast<double>(m.hidden);
     hardwareExtra += static_cast<double>(n.denseFull) * again +
                      static_cast<double>(n.expertFull) * moe;
-    if (pipelineRank(choice.schedule, choice.pp, k) != priced.busiest)
+    if (rankOfStage(choice.schedule, choice.pp, choice.v, k) != priced.busiest)
       continue;
     Recompute rest = choice.recompute == Recompute::Selective
                          ? Recompute::Selective

@@ -161,6 +161,7 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
   double table = static_cast<double>(m.embeddingParameters()) / t;
   double headTable = static_cast<double>(m.vocab * m.hidden) / t;
 
+  s.stages.resize(static_cast<size_t>(stages));
   s.ranks.assign(static_cast<size_t>(p), {});
   s.parameters.assign(static_cast<size_t>(p), {});
   int64_t first = 0;
@@ -170,8 +171,11 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
     StageLayers n = stageLayers(m, first, count, fullCount(choice, k, count));
     first += count;
     bool last = k == stages - 1;
-    auto rank = static_cast<size_t>(pipelineRank(choice.schedule, p, k));
+    auto rank =
+        static_cast<size_t>(rankOfStage(choice.schedule, p, choice.v, k));
     RankLoad load = stageLoad(units, n, rest, k == 0, last, m.mtpLayers);
+    s.stages[static_cast<size_t>(k)] = {load.forward, load.backward,
+                                        load.weight};
     s.ranks[rank].forward += load.forward;
     s.ranks[rank].backward += load.backward;
     s.ranks[rank].weight += load.weight;
@@ -201,8 +205,14 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
       result.parameters = s.parameters[r];
   }
   auto micro = static_cast<double>(choice.numMicroBatches);
-  result.bubble = pipelineBubble(choice.schedule, choice.v,
-                                 choice.numMicroBatches, s.ranks);
+  if (p > 1) {
+    ScheduleShape shape = shapeOf(choice);
+    if (shape.kind == ScheduleKind::Csv ||
+        shape.kind == ScheduleKind::Synthesized)
+      shape.kind = ScheduleKind::Interleaved;
+    result.bubble =
+        makespanFormula(shape, s.stages) - micro * result.load.total();
+  }
 
   const Links &links = s.layers.links();
   bool within = s.job.withinDomain(1, choice.world());
