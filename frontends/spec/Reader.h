@@ -98,6 +98,8 @@ SearchSpec readSearch(Reader &reader);
 void checkSpec(Spec &spec, Reader &reader);
 /// Its part about the degrees and the batch.
 void checkParallelism(Spec &spec, Reader &reader);
+/// Of them, those about stages and their layout; settles their number.
+void checkPipeline(Spec &spec, Reader &reader);
 /// Its part about a fixed schedule; `microBatches` of a step, 0 when not known.
 void checkSchedule(ParallelismSpec &p, int64_t microBatches, Reader &reader);
 /// Its part about what a framework can do with the fixed values.
