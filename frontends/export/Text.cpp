@@ -64,6 +64,8 @@ static SourceLoc blame(const Spec &spec, const std::string &reason) {
   auto at = [&](const auto &choice) {
     return choice.given ? choice.loc : p.loc;
   };
+  if (names("key heads"))
+    return at(p.tensorParallel);
   if (names("zero_stage"))
     return at(p.zeroStage);
   if (names("schedule") || names("1f1b"))

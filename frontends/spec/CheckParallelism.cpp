@@ -70,10 +70,17 @@ private:
       add("moe_intermediate_size", *model_.moeIntermediateSize);
     if (world_ > 0)
       split.push_back({world_, worldText()});
+    int64_t kv = *model_.kvLoraRank > 0 ? 0 : *model_.numKeyValueHeads;
+    // Fewer key heads than ranks are copied to the ranks of a group, or parted
+    // among them; these two frameworks do neither.
+    Representation framework = *p_.representation;
+    if (kv > 0 && (framework == Representation::DeepSpeed ||
+                   framework == Representation::TorchTitan))
+      split.push_back({kv, "num_key_value_heads " + num(kv) + " (" +
+                               toString(framework) + " copies no head)"});
     int64_t common = 0;
     for (const Dimension &dimension : split)
       common = std::gcd(common, dimension.size);
-    int64_t kv = *model_.kvLoraRank > 0 ? 0 : *model_.numKeyValueHeads;
     requireOne(
         p_.tensorParallel, "tensor_parallel",
         [&](int64_t tp) -> std::string {
@@ -81,7 +88,6 @@ private:
           for (const Dimension &dimension : split)
             if (dimension.size % tp != 0)
               bad.push_back(dimension.text);
-          // Fewer key heads than ranks are copied to the ranks of a group.
           if (kv > 0 && kv % tp != 0 && tp % kv != 0)
             bad.push_back("num_key_value_heads " + num(kv) +
                           " (or be a multiple of it)");

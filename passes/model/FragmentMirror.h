@@ -47,6 +47,7 @@ public:
   void keep(Value value) { values_[value].kept = true; }
 
   uint64_t bytes(Value value) const { return values_[value].bytes; }
+  int64_t ops() const { return static_cast<int64_t>(ops_.size()); }
 
   struct Workspace {
     uint64_t bytes = 0;

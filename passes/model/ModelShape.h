@@ -14,6 +14,7 @@
 
 #include "frontends/spec/Spec.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -73,6 +74,11 @@ struct ModelShape {
   int64_t kvWidth() const { return isMla() ? qWidth() : kvHeads * headDim; }
   int64_t valueWidth() const {
     return isMla() ? heads * mla.value : kvHeads * headDim;
+  }
+  /// Parts of the keys and values among `tp` ranks: with fewer heads than ranks
+  /// several ranks have the same one.
+  int64_t keyWays(int64_t tp) const {
+    return isMla() ? tp : std::min(tp, std::max<int64_t>(1, kvHeads));
   }
   /// What the output projection reads.
   int64_t contextWidth() const {

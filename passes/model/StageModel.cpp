@@ -35,8 +35,8 @@ FragmentMemory model::fragmentMemory(const ModelDims &dims,
   FragmentMemory memory;
 
   // The input of the first layer is the embedding's result, saved here, or the
-  // stage's input, which has its own slot.
-  if (shape.first)
+  // stage's input, which has its own slot; without layers it is the output.
+  if (shape.first && shape.layers > 0)
     memory.saved.push_back(mirror.hiddenBytes());
   for (int64_t layer = 0; layer < shape.layers; ++layer) {
     if (shape.recompute == Recompute::None)

@@ -38,7 +38,7 @@ std::string Misfit::str() const {
   case Layers:
     return "pipeline_parallel times virtual_pipeline, " +
            std::to_string(value) + ", is more than the " +
-           std::to_string(size) + " layers";
+           std::to_string(size) + " stages that the layers can fill";
   case LayoutLength:
     return "pipeline_parallel times virtual_pipeline, " +
            std::to_string(value) + ", is not the length of pipeline_layout, " +

@@ -103,7 +103,7 @@ std::vector<Space::Pair> Space::pairs(int64_t pp) const {
   for (PipelineSchedule schedule : schedules) {
     if (!manyChunks(schedule)) {
       int64_t v = needsTwoChunks(schedule) ? 2 : 1;
-      if (chunks.allows(v) && (!chunks.isAuto || pp * v <= model_.layers))
+      if (chunks.allows(v) && (!chunks.isAuto || pp * v <= fillableStages()))
         pairs.push_back({schedule, v});
       // Synthesized and read schedules have as many chunks as they say.
       else if (schedule == Synthesized || schedule == Csv)
@@ -112,7 +112,7 @@ std::vector<Space::Pair> Space::pairs(int64_t pp) const {
       continue;
     }
     if (chunks.isAuto && chunks.values.empty()) {
-      int64_t most = std::min(model_.layers / pp, kMostChunks);
+      int64_t most = std::min(fillableStages() / pp, kMostChunks);
       if (!open_.pipelineLayout->empty())
         most = static_cast<int64_t>(open_.pipelineLayout->size()) / pp;
       for (int64_t v = 2; v <= most; ++v)
@@ -168,6 +168,11 @@ const Space::Leaves &Space::leavesOf(const model::Choice &node) const {
   return leaves;
 }
 
+int64_t Space::fillableStages() const {
+  bool asked = !open_.pipelineParallel.isAuto || !open_.virtualPipeline.isAuto;
+  return model_.layers + (asked && !compilable_ ? 2 : 0);
+}
+
 bool Space::fits(const model::Choice &node, Misfit &why) const {
   auto divides = [&](int64_t size, int64_t value, Misfit::Kind kind) {
     if (size % value == 0)
@@ -191,8 +196,8 @@ bool Space::fits(const model::Choice &node, Misfit &why) const {
     return false;
   if (node.cp > 1 && !divides(model_.sequence, 2 * node.cp, Misfit::Sequence))
     return false;
-  if (open_.pipelineLayout->empty() && node.pp > model_.layers) {
-    why = {Misfit::Layers, node.pp, model_.layers};
+  if (open_.pipelineLayout->empty() && node.pp > fillableStages()) {
+    why = {Misfit::Layers, node.pp, fillableStages()};
     return false;
   }
   if (!divides(batch_, node.dp, Misfit::Batch))
@@ -217,8 +222,8 @@ const Misfit *Space::misfit(const model::Choice &leaf) const {
     auto length = static_cast<int64_t>(open_.pipelineLayout->size());
     if (leaf.pp * leaf.v != length)
       return no(Misfit::LayoutLength, leaf.pp * leaf.v, length);
-  } else if (leaf.pp * leaf.v > model_.layers) {
-    return no(Misfit::Layers, leaf.pp * leaf.v, model_.layers);
+  } else if (leaf.pp * leaf.v > fillableStages()) {
+    return no(Misfit::Layers, leaf.pp * leaf.v, fillableStages());
   }
   // Those without an order of their own are checked where they are read.
   if (leaf.schedule == PipelineSchedule::Csv ||

@@ -105,6 +105,9 @@ private:
   std::vector<Pair> pairs(int64_t pp) const;
   const Misfit *misfit(const model::Choice &leaf) const;
   bool fits(const model::Choice &node, Misfit &why) const;
+  /// Virtual stages that a layout can fill: embedding and loss take one of
+  /// their own where somebody asks for so many.
+  int64_t fillableStages() const;
   const std::vector<int64_t> &layout(const model::Choice &leaf) const;
 
   ParallelismSpec open_;

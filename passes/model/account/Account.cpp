@@ -104,12 +104,14 @@ uint64_t model::stashBytes(const ChoiceFrame &frame, const ChunkLayers &chunk) {
                    (chunk.moe - fullMoe) * a.moe.kept(rest);
   if (frame.job.representation != Representation::Reckon)
     return bytes;
-  // The input of a stage has a slot of its own, the head reads one more.
-  if (!chunk.first && chunk.layers() > 0)
+  // The input of a stage has a slot of its own, the head reads one more. A
+  // stage of embedding or head alone keeps nothing: its gradients read the
+  // tokens and that slot.
+  if (chunk.layers() == 0)
+    return 0;
+  if (!chunk.first)
     bytes -= a.hidden;
   if (chunk.last)
-    bytes += a.hidden;
-  if (chunk.first && chunk.layers() == 0)
     bytes += a.hidden;
   return bytes;
 }
@@ -297,6 +299,12 @@ private:
       sink_.add(Category::Communication, scaled(p_.gatheredCopies, a_.gathered),
                 MemoryBasis::Calibrated, "gathered by sequence parallelism",
                 [&] { return times(p_.gatheredCopies, a_.gathered); });
+    if (parts_.denseLayers + parts_.moeLayers > 0)
+      sink_.add(Category::Communication, a_.gatheredKeys, MemoryBasis::Exact,
+                "gathered queries, keys and values", [&] {
+                  return "tensor_parallel " + number(c_.tp) + " parts " +
+                         number(job_.model.kvHeads) + " heads of keys";
+                });
     if (c_.pp > 1) {
       bool wraps = c_.v > 1;
       bool next = rank_ + 1 < c_.pp || wraps, previous = rank_ > 0 || wraps;
@@ -354,7 +362,7 @@ private:
                 "scalars and metrics", [] { return std::string("2 x 256 B"); });
       return;
     }
-    if (!recomputes_)
+    if (!recomputes_ && parts_.denseLayers + parts_.moeLayers > 0)
       dynamic(Category::Workspace, a_.temporaries, basis_,
               "gradients in a layer",
               [] { return std::string("widest values of one layer"); });

@@ -54,7 +54,9 @@ public:
     a.matmulGradients =
         2 * a.input + (m_.gated ? 2 : 1) * product +
         bytes(2 * width_ * tokens_ *
-              (m_.qWidth() + m_.kvWidth() + m_.valueWidth()) / t);
+              (m_.qWidth() / t +
+               static_cast<double>(m_.kvWidth() + m_.valueWidth()) /
+                   static_cast<double>(m_.keyWays(c_.tp))));
     uint64_t routedProduct = 0;
     if (moe) {
       double rows = routedRows();
@@ -110,9 +112,7 @@ private:
   uint64_t attention() const {
     double t = c_.tp;
     uint64_t sum = 0;
-    // With fewer heads of keys than ranks every rank keeps one.
-    double kvWays =
-        m_.isMla() ? t : std::min<double>(t, std::max<int64_t>(1, m_.kvHeads));
+    auto kvWays = static_cast<double>(m_.keyWays(c_.tp));
     sum += bytes(2 * width_ * tokens_ * m_.qWidth() / t);
     sum += bytes(2 * width_ * tokens_ * m_.kvWidth() / kvWays);
     sum += bytes(2 * width_ * tokens_ * m_.valueWidth() / kvWays);
@@ -160,11 +160,17 @@ ActivationBytes model::activationBytes(const Job &job,
       layers.bytes(profile.wholeLogits * tokens * static_cast<double>(m.vocab));
   a.hidden = layers.bytes(2 * width * part * h);
   a.gathered = layers.bytes(2 * width * tokens * h);
+  if (job.representation == Representation::Megatron &&
+      m.keyWays(choice.tp) < choice.tp)
+    a.gatheredKeys = layers.bytes(
+        2 * width * tokens *
+        static_cast<double>(m.qWidth() + m.kvWidth() + m.valueWidth()));
   if (m.isMoe())
     a.dispatch = layers.bytes(2 * width * layers.routedRows() * h);
   if (choice.cp > 1) {
     uint64_t block =
-        layers.bytes(2 * width * tokens * (m.kvWidth() + m.valueWidth()) / t);
+        layers.bytes(2 * width * tokens * (m.kvWidth() + m.valueWidth()) /
+                     static_cast<double>(m.keyWays(choice.tp)));
     uint64_t queries =
         layers.bytes(2 * width * tokens * (m.qWidth() + m.contextWidth()) / t);
     switch (choice.contextMethod) {

@@ -51,16 +51,18 @@ struct LayerActivations {
 /// What one choice needs per layer and stage, whatever its layout.
 struct ActivationBytes {
   LayerActivations dense, moe;
-  uint64_t tokens = 0;      ///< token numbers of a micro-batch
-  uint64_t embedding = 0;   ///< of a micro-batch in flight on the first stage
-                            ///< beside its layers: tokens, dropout mask
-  uint64_t head = 0;        ///< final norm's input and output, one micro-batch
-  uint64_t logits = 0;      ///< one micro-batch, V padded and divided
-  uint64_t hidden = 0;      ///< an activation between layers, * u 2
-  uint64_t gathered = 0;    ///< the same with all tokens
-  uint64_t dispatch = 0;    ///< rows sent to experts, once
-  uint64_t context = 0;     ///< buffers of context parallelism
-  uint64_t temporaries = 0; ///< gradients of one layer's widest values
+  uint64_t tokens = 0;       ///< token numbers of a micro-batch
+  uint64_t embedding = 0;    ///< of a micro-batch in flight on the first stage
+                             ///< beside its layers: tokens, dropout mask
+  uint64_t head = 0;         ///< final norm's input and output, one micro-batch
+  uint64_t logits = 0;       ///< one micro-batch, V padded and divided
+  uint64_t hidden = 0;       ///< an activation between layers, * u 2
+  uint64_t gathered = 0;     ///< the same with all tokens
+  uint64_t gatheredKeys = 0; ///< queries, keys and values of all ranks, where
+                             ///< Megatron parts a head of keys
+  uint64_t dispatch = 0;     ///< rows sent to experts, once
+  uint64_t context = 0;      ///< buffers of context parallelism
+  uint64_t temporaries = 0;  ///< gradients of one layer's widest values
 };
 
 ActivationBytes activationBytes(const Job &job, const MemoryProfile &profile,

@@ -15,25 +15,47 @@
 using namespace reckon;
 using namespace reckon::model;
 
+/// Elements of one layer, as the estimator counts them: no biases, no router,
+/// every expert on every rank.
+static double layerElements(const ModelShape &m, bool moe) {
+  double h = m.hidden, heads = m.heads, norm = m.layerNorm ? 2 : 1;
+  double gate = m.gated ? 1.5 : 1.0;
+  double attention = 0;
+  if (m.isMla()) {
+    double q = m.mla.qRank, kv = m.mla.kvRank;
+    double query = heads * static_cast<double>(m.mla.nope + m.mla.rope);
+    double keys = heads * static_cast<double>(m.mla.nope + m.mla.value);
+    attention = q > 0 ? q * (h + query + norm) : h * query;
+    attention += kv * (h + keys + norm) + h * static_cast<double>(m.mla.rope) +
+                 static_cast<double>(m.contextWidth()) * h;
+  } else {
+    double groups = static_cast<double>(m.kvHeads) / heads;
+    attention = 2 * h * static_cast<double>(m.qWidth()) * (1 + groups);
+  }
+  double width = static_cast<double>(m.ffn);
+  if (moe)
+    width = static_cast<double>((m.experts + m.sharedExperts) * m.expertFfn);
+  return 2 * h * (width * gate + norm) + attention;
+}
+
 MegatronEstimate model::megatronEstimate(const Job &job,
                                          const model::Choice &choice) {
   const ModelShape &m = job.model;
   double h = m.hidden, layers = m.layers, t = choice.tp, p = choice.pp;
-  double experts = m.isMoe() ? m.experts : 1;
-  double ffn = m.isMoe() ? m.expertFfn : m.ffn;
-  double width = m.qWidth() / h;
-  double groups = static_cast<double>(m.kvHeads) / m.heads;
-  double gate = m.gated ? 1.5 : 1.0;
-  double inLayers =
-      2 * layers * h * h * ((1 + groups) * width + ffn / h * experts * gate) +
-      4 * layers * h + 2 * h;
+  double dense = m.isMoe()
+                     ? static_cast<double>(std::min(m.firstDense, m.layers))
+                     : layers;
+  double block = dense * layerElements(m, false) +
+                 (layers - dense) * (m.isMoe() ? layerElements(m, true) : 0) +
+                 (m.layerNorm ? 2 : 1) * h;
+  double mtp = static_cast<double>(m.mtpLayers) * layerElements(m, m.isMoe());
   double multiple = 128 * t;
   double vocabulary =
       static_cast<double>((m.vocab + 128 * choice.tp - 1) / (128 * choice.tp)) *
       multiple;
   double embedding = h * vocabulary;
   MegatronEstimate e;
-  e.parameters = (inLayers / p + embedding) / t;
+  e.parameters = (block / p + mtp + embedding) / t;
   if (choice.pp == 1 && !m.tied)
     e.parameters += embedding / t;
   e.statesBytes = e.parameters *

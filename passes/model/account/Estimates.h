@@ -5,11 +5,11 @@
 //===----------------------------------------------------------------------===//
 //
 // For comparison with our account. The formulas are those of Megatron-LM's
-// megatron/training/theoretical_memory_usage.py and of DeepSpeed's
-// estimate_zero2_model_states_mem_needs and estimate_zero3_... They know less
-// than we do: the first one nothing of context parallelism, of stages other
-// than the first and of gated MLPs' activations, the others nothing of
-// activations.
+// megatron/training/theoretical_memory_usage.py (commit d98e8a64) and of
+// DeepSpeed's estimate_zero2_model_states_mem_needs and estimate_zero3_... They
+// know less than we do: the first one nothing of expert and context
+// parallelism, of routers and biases, of stages other than the first, of gated
+// MLPs' and of experts' activations, the others nothing of activations.
 //
 //===----------------------------------------------------------------------===//
 #ifndef RECKON_PASSES_MODEL_ACCOUNT_ESTIMATES_H
@@ -30,11 +30,12 @@ struct MegatronEstimate {
   double totalBytes() const { return statesBytes + activationBytes; }
 };
 
-/// Most loaded rank: (layers / p + one embedding) / t parameters, two with p =
-/// 1 and an untied head; 18 bytes each, or 6 + 12 / DP with the distributed
-/// optimizer. Activations of the first stage: s b h (18 + 4 f / h) a layer,
-/// s b (8 + h) p for the embedding, times 1 + (p - 1) / (p v) when interleaved,
-/// plus 4 s b h (1 + V / h) when p = 1, all divided by t.
+/// Most loaded rank: (layers / p + prediction layers + one embedding) / t
+/// parameters, two embeddings with p = 1 and an untied head; 18 bytes each, or
+/// 6 + 12 / DP with the distributed optimizer. Activations of the first stage:
+/// s b h (18 + 4 f / h) a layer, s b (8 + h) p for the embedding, times 1 + (p
+/// - 1) / (p v) when interleaved, plus 4 s b h (1 + V / h) when p = 1, all
+/// divided by t.
 MegatronEstimate megatronEstimate(const Job &job, const Choice &choice);
 
 /// Model states of a rank under ZeRO-2 (2 P + 18 P / world) or ZeRO-3 (4 times

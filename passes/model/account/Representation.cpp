@@ -34,7 +34,17 @@ static std::string megatron(const model::Choice &choice,
   return "";
 }
 
-static std::string deepspeed(const model::Choice &choice) {
+/// Of the frameworks only Megatron parts a head of keys over ranks.
+static bool partsKeyHeads(const model::Choice &choice,
+                          const ModelShape &model) {
+  return !model.isMla() && model.kvHeads % choice.tp != 0;
+}
+
+static std::string deepspeed(const model::Choice &choice,
+                             const ModelShape &model) {
+  if (partsKeyHeads(choice, model))
+    return "DeepSpeed's AutoTP deals out whole key heads (tensor_parallel "
+           "divides num_key_value_heads)";
   if (choice.pp > 1 && choice.zero > 1)
     return "DeepSpeed's pipeline engine refuses zero_stage 2 and 3";
   if (choice.v > 1)
@@ -48,7 +58,11 @@ static std::string deepspeed(const model::Choice &choice) {
   return "";
 }
 
-static std::string torchtitan(const model::Choice &choice) {
+static std::string torchtitan(const model::Choice &choice,
+                              const ModelShape &model) {
+  if (partsKeyHeads(choice, model))
+    return "torchtitan views whole key heads (tensor_parallel divides "
+           "num_key_value_heads)";
   if (choice.zero == 1)
     return "torchtitan has FSDP2 (zero_stage 2 or 3) or plain data "
            "parallelism (0)";
@@ -72,9 +86,9 @@ std::string model::representationForbids(Representation representation,
   case Representation::Megatron:
     return megatron(choice, model);
   case Representation::DeepSpeed:
-    return deepspeed(choice);
+    return deepspeed(choice, model);
   case Representation::TorchTitan:
-    return torchtitan(choice);
+    return torchtitan(choice, model);
   }
   return "";
 }

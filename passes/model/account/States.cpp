@@ -129,10 +129,18 @@ void StateTable::reckon(const std::vector<Run> &runs, StateBytes &bytes) const {
       bytes.paddingElements += run.times * (padded - n);
     }
   // Whole gradients of the layer at work, and from stage 3 on whole weights of
-  // it and of the next one.
-  int64_t layer = 0;
-  for (const auto *part : {&tensors_.denseLayer, &tensors_.moeLayer})
-    layer = std::max(layer, elementsOf(*part, false) + elementsOf(*part, true));
+  // it and of the next one. A rank without layers has its table at work.
+  int64_t layer = 0, widest = 0;
+  for (const Run &run : runs) {
+    int64_t elements =
+        elementsOf(*run.tensors, false) + elementsOf(*run.tensors, true);
+    widest = std::max(widest, elements);
+    if (run.tensors == &tensors_.denseLayer ||
+        run.tensors == &tensors_.moeLayer)
+      layer = std::max(layer, elements);
+  }
+  if (layer == 0)
+    layer = widest;
   if (zero_ >= 2 && shards_ > 1)
     bytes.unitBytes = 4 * layer + (zero_ >= 3 ? 2 * width * layer : 0);
 }

@@ -77,12 +77,12 @@ private:
       return;
     }
     bool bias = m_.attentionBias || m_.linearBias;
-    // With fewer heads of keys than ranks every rank keeps one.
-    int64_t kvWays = std::min(t, m_.kvHeads);
-    int64_t kv = ceilDiv(m_.kvWidth(), kvWays);
+    int64_t kv = ceilDiv(m_.kvWidth(), m_.keyWays(t));
     int64_t q = ceilDiv(m_.qWidth(), t);
     if (fused_) {
-      column(q + 2 * kv, h, 1, bias);
+      // Split evenly also where that parts a head of keys: its ranks gather
+      // what the projection gives.
+      column(m_.qWidth() + 2 * m_.kvWidth(), h, t, bias);
     } else {
       column(q, h, 1, bias);
       column(kv, h, 1, bias);

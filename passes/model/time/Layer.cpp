@@ -42,6 +42,9 @@ LayerModel::Shape LayerModel::shape(const LayerKey &key) const {
   s.key = static_cast<double>(m.kvWidth());
   s.value = static_cast<double>(m.valueWidth());
   s.contextWidth = static_cast<double>(m.contextWidth());
+  s.keyWays = static_cast<double>(m.keyWays(key.tp));
+  s.keyColumns =
+      (s.key + s.value) / (gathersKeys(job_, key.tp) ? s.t : s.keyWays);
   s.heads = static_cast<double>(m.heads) / s.t;
   s.headQuery =
       static_cast<double>(m.isMla() ? m.mla.nope + m.mla.rope : m.headDim);
@@ -80,7 +83,7 @@ void LayerModel::attention(LayerTime &time, const Shape &s) const {
     linear(time, s.tokens / s.copies, kvRank + rope, s.hidden);
     linear(time, s.tokens, nope + value, kvRank);
   } else {
-    linear(time, s.tokens, (s.query + s.key + s.value) / s.t, s.hidden);
+    linear(time, s.tokens, s.query / s.t + s.keyColumns, s.hidden);
   }
   linear(time, s.tokens, s.hidden, s.contextWidth / s.t);
   time.forward += kernels_.attentionForward(s.tokens, s.sequence, s.heads,
@@ -96,11 +99,11 @@ void LayerModel::denseMlp(LayerTime &time, const Shape &s, double width) const {
 }
 
 void LayerModel::tensor(LayerTime &time, const LayerKey &key, const Shape &s,
-                        double passes) const {
+                        const TensorPasses &passes) const {
   if (key.tp <= 1)
     return;
   Group group{key.tp, 1};
-  double seconds = passes * links_.tensorPass(group, s.hiddenBytes());
+  double seconds = links_.tensorPass(group, s.hiddenBytes());
   bool within = links_.within(group);
   double forward = 1, backward = 1;
   if (within) {
@@ -108,12 +111,35 @@ void LayerModel::tensor(LayerTime &time, const LayerKey &key, const Shape &s,
     backward =
         key.sequenceParallel ? e_.tensorBackward : e_.tensorPlainBackward;
   }
-  time.tensorForward += {seconds, forward * seconds};
-  Exposure back{seconds, backward * seconds};
-  Exposure again{seconds, forward * seconds};
-  for (Exposure &entry : time.tensorBackward)
-    entry += back;
-  time.tensorBackward[static_cast<size_t>(Recompute::Full)] += again;
+  auto exposed = [&](double count, double share) {
+    return Exposure{count * seconds, share * count * seconds};
+  };
+  time.tensorForward += exposed(passes.forward, forward);
+  time.tensorPassesForward += passes.forward;
+  for (size_t i = 0; i < 3; ++i) {
+    time.tensorBackward[i] +=
+        exposed(passes.backward[i], passes.alike ? forward : backward);
+    time.tensorBackward[i] += exposed(passes.again[i], forward);
+    time.tensorPassesBackward[i] += passes.backward[i] + passes.again[i];
+  }
+}
+
+/// Queries, keys and values of all ranks, gathered after the projection and
+/// scattered before its backward.
+void LayerModel::gatherKeys(LayerTime &time, const LayerKey &key,
+                            const Shape &s) const {
+  if (!gathersKeys(job_, key.tp))
+    return;
+  double widths = s.query + s.key + s.value;
+  double seconds = links_.tensorPass({key.tp, 1}, 2 * s.tokens * widths);
+  double passes = widths / s.hidden;
+  time.tensorForward += {seconds, seconds};
+  time.tensorPassesForward += passes;
+  for (size_t i = 0; i < 3; ++i) {
+    double times = i == static_cast<size_t>(Recompute::Full) ? 2 : 1;
+    time.tensorBackward[i] += {times * seconds, times * seconds};
+    time.tensorPassesBackward[i] += times * passes;
+  }
 }
 
 void LayerModel::context(LayerTime &time, const LayerKey &key,
@@ -122,7 +148,7 @@ void LayerModel::context(LayerTime &time, const LayerKey &key,
     return;
   auto c = static_cast<double>(key.cp);
   Group group{key.cp, key.tp};
-  double keys = 2 * s.tokens * (s.key + s.value) / s.t; // bytes of K and V
+  double keys = 2 * s.tokens * (s.key + s.value) / s.keyWays; // bytes of K, V
   double queries = 2 * s.tokens * (s.query + s.contextWidth) / s.t;
   Exposure forward, backward;
   if (key.method == ContextMethod::AllToAll) {
@@ -189,7 +215,8 @@ LayerTime LayerModel::layer(const LayerKey &key, bool moe) const {
       passes = 2;
   }
   elementwise(time, s, moe);
-  tensor(time, key, s, passes);
+  tensor(time, key, s, layerPasses(job_, key.sequenceParallel, passes, moe));
+  gatherKeys(time, key, s);
   context(time, key, s);
   recomputation(time, kernels_.attentionForward(s.tokens, s.sequence, s.heads,
                                                 s.headQuery, s.headValue));
@@ -198,8 +225,7 @@ LayerTime LayerModel::layer(const LayerKey &key, bool moe) const {
         kernels_.matmul(s.tokens, s.hidden, static_cast<double>(m.ffn) / s.t,
                         true);
   LayerParameters p = m.layerParameters(moe);
-  double local = static_cast<double>(p.attention + p.mlp + p.shared) / s.t +
-                 static_cast<double>(p.attentionCopied + p.router + p.norms);
+  double local = localParameters(job_, p, key.tp);
   double expertLocal =
       static_cast<double>(p.experts) / static_cast<double>(key.ep * key.etp);
   finish(time, key, local, expertLocal, moe);
@@ -212,9 +238,7 @@ LayerTime LayerModel::embedding(const LayerKey &key) const {
   double bytes = kernels_.width * s.tokens * s.hidden;
   time.forward.memory = kernels_.traffic(2 * bytes);
   time.weightGrad.memory = kernels_.traffic(3 * bytes);
-  tensor(time, key, s, 1);
-  for (Exposure &entry : time.tensorBackward)
-    entry = time.tensorForward;
+  tensor(time, key, s, embeddingPasses(job_, key.sequenceParallel));
   double local = static_cast<double>(job_.model.embeddingParameters()) / s.t;
   LayerKey once = key;
   once.gatherBackward = false; // the backward does not read the table
@@ -231,9 +255,7 @@ LayerTime LayerModel::head(const LayerKey &key) const {
   double logits = s.tokens * columns * kernels_.width / 2;
   time.forward.memory += kernels_.traffic(e_.logitBytes * logits / 2);
   time.inputGrad.memory += kernels_.traffic(e_.logitBytes * logits / 2);
-  tensor(time, key, s, 1);
-  for (Exposure &entry : time.tensorBackward)
-    entry = time.tensorForward;
+  tensor(time, key, s, headPasses(job_, key.sequenceParallel));
   double local = static_cast<double>(job_.model.vocab) * s.hidden / s.t;
   finish(time, key, local, 0, false);
   return time;
@@ -248,8 +270,11 @@ LayerTime LayerModel::mtp(const LayerKey &key, const LayerTime &layer,
   time.inputGrad += head.inputGrad;
   time.weightGrad += head.weightGrad;
   time.tensorForward += head.tensorForward;
-  for (size_t i = 0; i < 3; ++i)
+  time.tensorPassesForward += head.tensorPassesForward;
+  for (size_t i = 0; i < 3; ++i) {
     time.tensorBackward[i] += head.tensorBackward[i];
+    time.tensorPassesBackward[i] += head.tensorPassesBackward[i];
+  }
   return time;
 }
 

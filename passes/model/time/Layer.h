@@ -8,6 +8,7 @@
 
 #include "passes/model/time/Collectives.h"
 #include "passes/model/time/Kernels.h"
+#include "passes/model/time/TensorPasses.h"
 
 #include <array>
 
@@ -51,6 +52,9 @@ struct LayerTime {
   std::array<Work, 3> recompute{};
   Exposure tensorForward;
   std::array<Exposure, 3> tensorBackward{};
+  /// Hidden states that they move, in wholes.
+  double tensorPassesForward = 0;
+  std::array<double, 3> tensorPassesBackward{};
   Exposure contextForward, contextBackward;
   Exposure expertForward, expertBackward;
   Exposure shardForward; ///< parameter gathering of ZeRO-3 and FSDP
@@ -109,7 +113,9 @@ private:
   void experts(LayerTime &time, const LayerKey &key, const Shape &shape) const;
   void elementwise(LayerTime &time, const Shape &shape, bool moe) const;
   void tensor(LayerTime &time, const LayerKey &key, const Shape &shape,
-              double passes) const;
+              const TensorPasses &passes) const;
+  void gatherKeys(LayerTime &time, const LayerKey &key,
+                  const Shape &shape) const;
   void context(LayerTime &time, const LayerKey &key, const Shape &shape) const;
   void recomputation(LayerTime &time, const Work &attentionCore) const;
   /// Overlap.cpp: what parameter gathering and the host add. Runs last.

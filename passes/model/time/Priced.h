@@ -31,7 +31,9 @@ struct TimeModel::Priced {
   double message = 0;  ///< seconds of one pipeline message
   double messages = 0; ///< that lengthen the step
   DataTime data;
-  double tied = 0; ///< the shared embedding's gradient between the end stages
+  /// Sums of gradients of what several ranks of a replica hold: the embedding
+  /// on both end stages, copied key heads.
+  double tied = 0;
   double optimizer = 0;
   double other = 0;
 };

@@ -18,6 +18,7 @@ struct RankSums {
   Work forward, backward, recompute;
   Exposure tensor, context, expert, shard;
   double host = 0;
+  double passes = 0;     ///< hidden states that tensor ranks move
   double modelFlops = 0; ///< of this device
 
   void add(const LayerTime &unit, double count, Recompute mode) {
@@ -27,6 +28,7 @@ struct RankSums {
     recompute += count * unit.recompute[i];
     tensor += count * unit.tensorForward;
     tensor += count * unit.tensorBackward[i];
+    passes += count * (unit.tensorPassesForward + unit.tensorPassesBackward[i]);
     context += count * unit.contextForward;
     context += count * unit.contextBackward;
     expert += count * unit.expertForward;
@@ -141,7 +143,7 @@ StepTime TimeModel::step(const Choice &choice) const {
         {"tensor",
          choice.sequenceParallel ? "reduce_scatter, all_gather" : "all_reduce",
          link({choice.tp, 1}),
-         micro * layersOfRank * 8 * hiddenBytes(static_cast<double>(m.hidden)) *
+         micro * sums.passes * hiddenBytes(static_cast<double>(m.hidden)) *
              (t - 1) / t,
          micro * sums.tensor.total, micro * sums.tensor.exposed});
   if (choice.cp > 1) {
@@ -150,7 +152,8 @@ StepTime TimeModel::step(const Choice &choice) const {
         {"context", toString(choice.contextMethod),
          link({choice.cp, choice.tp}),
          micro * layersOfRank * 3 * (c - 1) *
-             hiddenBytes(static_cast<double>(m.kvWidth() + m.valueWidth())) / t,
+             hiddenBytes(static_cast<double>(m.kvWidth() + m.valueWidth())) /
+             static_cast<double>(m.keyWays(choice.tp)),
          micro * sums.context.total, micro * sums.context.exposed});
   }
   if (m.isMoe() && choice.ep * choice.etp > 1) {

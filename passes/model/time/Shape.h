@@ -16,7 +16,9 @@ struct LayerModel::Shape {
   double copies = 1; ///< token-wise ops run on 1/copies of the tokens (SP)
   double sequence = 0, hidden = 0;
   double query = 0, key = 0, value = 0, contextWidth = 0; ///< before the split
-  double heads = 0;                                       ///< of this rank
+  double keyWays = 1;    ///< parts of the keys and values among the ranks
+  double keyColumns = 0; ///< of their projections on this rank
+  double heads = 0;      ///< of this rank
   double headQuery = 0, headValue = 0;
   double hiddenBytes() const { return 2 * tokens * hidden; }
 };

@@ -149,13 +149,8 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
   // What each rank does and holds.
   const LayerParameters &expertLayer = s.expertParameters;
   auto t = static_cast<double>(choice.tp);
-  auto local = [&](const LayerParameters &layer) {
-    return static_cast<double>(layer.attention + layer.mlp + layer.shared) / t +
-           static_cast<double>(layer.attentionCopied + layer.router +
-                               layer.norms);
-  };
-  double denseLocal = local(s.denseParameters),
-         expertLocal = local(expertLayer);
+  double denseLocal = localParameters(s.job, s.denseParameters, choice.tp),
+         expertLocal = localParameters(s.job, expertLayer, choice.tp);
   double expertsLocal = static_cast<double>(expertLayer.experts) /
                         static_cast<double>(choice.ep * choice.etp);
   double table = static_cast<double>(m.embeddingParameters()) / t;
@@ -228,6 +223,16 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
                                       choice.numMicroBatches, e.pipelineHidden);
     if (m.tied && stages > 1)
       result.tied = 2 * e.factor * links.message(within, 4 * headTable);
+  }
+  // Ranks with the same key heads add up their gradients.
+  if (m.keyWays(choice.tp) < choice.tp && !gathersKeys(s.job, choice.tp)) {
+    int64_t ways = m.keyWays(choice.tp), most = 0;
+    for (int64_t k = 0; k < stages; ++k)
+      most = std::max(most, stageCount(choice, m, k));
+    double elements = static_cast<double>(
+        most * choice.v * m.hidden * (m.kvWidth() + m.valueWidth()) / ways);
+    result.tied +=
+        2 * e.factor * links.tensorPass({choice.tp / ways, 1}, 4 * elements);
   }
   result.data = dataTime(s.job, e, links, choice, result.parameters,
                          result.load.forward, result.load.backward);

@@ -48,6 +48,51 @@ TEST(Estimates, MegatronWithoutPipeline) {
       (sb * h * 34 * 48 + sb * (8 + h) + 4 * sb * h * (1 + v / h)) / 8);
 }
 
+// Experts, MLA and prediction layers: on one rank the formula counts what we
+// count but for the routers (h E a layer) and the prediction module's
+// projection (2 h^2) and norms (3 h). Mixtral 8x7B: 46.70e9 and routers of 32 x
+// 4096 x 8; DeepSeek-V3: 671.0e9, of which routers are 58 x 7168 x 256.
+TEST(Estimates, MegatronWithExperts) {
+  ModelShape mixtral = llama(4096, 14336, 32, 32, 8);
+  mixtral.architecture = "mixtral";
+  mixtral.vocab = 32000;
+  mixtral.experts = 8;
+  mixtral.topK = 2;
+  mixtral.expertFfn = 14336;
+  ModelShape deepseek = deepseekV3(), predicts = deepseekV3();
+  predicts.mtpLayers = 1;
+  for (const ModelShape &m : {mixtral, deepseek, predicts}) {
+    Job job = jobOf(m, Representation::Megatron);
+    model::Choice c{.layout = {m.layers}};
+    MegatronEstimate e = megatronEstimate(job, c);
+    double routers =
+        static_cast<double>(m.layers - m.firstDense + m.mtpLayers) *
+        static_cast<double>(m.hidden * m.experts);
+    double h = m.hidden;
+    double projection = static_cast<double>(m.mtpLayers) * (2 * h * h + 3 * h);
+    EXPECT_DOUBLE_EQ(e.parameters + routers + projection,
+                     static_cast<double>(m.parameters()));
+    // 18 bytes each; the vocabularies are multiples of 128.
+    EXPECT_DOUBLE_EQ(
+        e.statesBytes + 18 * (routers + projection),
+        static_cast<double>(statesOf(Accountant(job).memory(c, 0))));
+    // On 8 ranks that share the optimizer: 6 + 12 / 8 bytes.
+    c.dp = 8;
+    c.zero = 1;
+    double ours = statesOf(Accountant(job).memory(c, 0));
+    EXPECT_NEAR(megatronEstimate(job, c).statesBytes +
+                    7.5 * (routers + projection),
+                ours, 1e-5 * ours);
+    // It keeps every expert on every rank; we leave each its part.
+    c.ep = 8;
+    double expert = static_cast<double>(m.layers - m.firstDense + m.mtpLayers) *
+                    static_cast<double>(m.experts * 3 * m.hidden * m.expertFfn);
+    double parted = statesOf(Accountant(job).memory(c, 0));
+    EXPECT_NEAR(ours - parted, 7.5 * expert - 18 * expert / 8, 1e-5 * ours);
+  }
+  EXPECT_NEAR(mixtral.parameters(), 46.70e9, 0.01e9);
+}
+
 // 7e9 parameters: ZeRO-2 on 64 ranks 2 x 8.03e9 + 18 x 8.03e9 / 64; ZeRO-3
 // 4 x 0.525e9 (the embedding) + 18 x 8.03e9 / 64.
 TEST(Estimates, DeepSpeed) {

@@ -70,4 +70,15 @@ TEST(Representation, TorchTitan) {
             "");
 }
 
+// Eight heads of keys on sixteen ranks: copied by reckon, parted by Megatron.
+TEST(Representation, KeyHeadsOnMoreRanks) {
+  model::Choice c{.tp = 16, .sequenceParallel = true};
+  EXPECT_EQ(why(Representation::Reckon, c), "");
+  EXPECT_EQ(why(Representation::Megatron, c), "");
+  EXPECT_NE(why(Representation::DeepSpeed, c), "");
+  EXPECT_NE(why(Representation::TorchTitan, c), "");
+  // Latent attention has no shared heads.
+  EXPECT_EQ(why(Representation::DeepSpeed, c, deepseekV3()), "");
+}
+
 } // namespace
