@@ -108,12 +108,10 @@ static void addParallelism(const ExportInput &input, Json &json,
   }
   if (choice.cp > 1)
     json["sequence_parallel_size"] = choice.cp;
-  if (choice.ep > 1 || choice.etp > 1) {
+  if (choice.ep > 1) {
     Json experts;
     experts["enabled"] = true;
     experts["autoep_size"] = choice.ep;
-    if (choice.etp > 1)
-      experts["expert_tensor_parallel_size"] = choice.etp;
     if (*input.spec.model.architecture == "mixtral" ||
         *input.spec.model.architecture == "deepseek_v3")
       experts["preset_model"] = *input.spec.model.architecture;

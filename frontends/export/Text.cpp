@@ -66,6 +66,10 @@ static SourceLoc blame(const Spec &spec, const std::string &reason) {
   };
   if (names("key heads"))
     return at(p.tensorParallel);
+  if (names("expert_tensor_parallel"))
+    return at(p.expertTensorParallel);
+  if (names("AutoEP"))
+    return at(p.expertParallel);
   if (names("zero_stage"))
     return at(p.zeroStage);
   if (names("schedule") || names("1f1b"))

@@ -120,6 +120,10 @@ void checkRepresentation(const ParallelismSpec &p, Reader &reader) {
     return;
   case Representation::DeepSpeed:
     forbidSchedules({S::OneFOneB}, "use 1f1b");
+    if (p.expertTensorParallel.fixed() && p.expertTensorParallel.value() > 1)
+      refuse(p.expertTensorParallel.loc,
+             "expert_tensor_parallel " + num(p.expertTensorParallel.value()),
+             "use 1");
     // Its pipeline engine asserts this.
     if (zero > 1 && p.pipelineParallel.fixed() &&
         p.pipelineParallel.value() > 1)

@@ -37,7 +37,14 @@ struct Answer {
 
 struct Options {
   std::string runs, sweeps, table, only;
-  bool rows = false, verbose = false, explain = false;
+  bool rows = false, verbose = false, explain = false, rename = false;
+
+  Case read(const Row &row) const {
+    Case one = makeCase(row);
+    if (rename)
+      one.job.model.name = "a model";
+    return one;
+  }
 };
 
 /// The fastest choice among what a row leaves open, within the memory limit or
@@ -137,7 +144,7 @@ void scoreRuns(const Options &options,
     if (!options.only.empty() &&
         row.at("id").find(options.only) == std::string::npos)
       continue;
-    Case one = makeCase(row);
+    Case one = options.read(row);
     if (one.why.rfind("row lacks", 0) != 0 && one.why != "optimizer offload")
       ++able;
     Answer answer = evaluate(one, table, false);
@@ -244,7 +251,7 @@ void scoreSweeps(const Options &options,
     std::vector<double> predicted, measured, ratio;
     for (const Row &row : members) {
       ++swept;
-      Case one = makeCase(row);
+      Case one = options.read(row);
       Answer answer = evaluate(one, table, true);
       if (!answer.evaluated)
         continue;
@@ -300,6 +307,8 @@ int main(int argc, char **argv) {
   app.add_option("--table", options.table, "constants instead of the built-in");
   app.add_option("--only", options.only, "rows whose id contains this");
   app.add_flag("--rows", options.rows, "print a line a row");
+  app.add_flag("--rename", options.rename,
+               "replace the names of models once their sizes are read");
   app.add_flag("--verbose", options.verbose, "worst rows and all groups");
   app.add_flag("--explain", options.explain, "the parts of each row's step");
   CLI11_PARSE(app, argc, argv);

@@ -49,18 +49,51 @@ bool has(const std::string &text, const std::string &part) {
 } // namespace
 
 TEST(Export, MegatronGoldens) {
-  for (const char *spec : {"dense", "moe", "mla", "gpt2"})
+  for (const char *spec : {"dense", "ends", "moe", "mla", "gpt2"})
     expectGolden(spec, Target::Megatron);
 }
+
+// Experts without what AutoEP does not go with: tensor ranks beside a
+// pipeline, several chunks, a capacity.
+const std::vector<std::string> kAutoEp = {
+    "parallelism.tensor_parallel=1",
+    "parallelism.sequence_parallel=auto",
+    "parallelism.pipeline_parallel=1",
+    "parallelism.virtual_pipeline=1",
+    "parallelism.pipeline_schedule=1f1b",
+    "parallelism.pipeline_layout=auto",
+    "parallelism.zero_stage=2",
+    "parallelism.recompute=full",
+    "parallelism.moe_capacity_factor=none"};
 
 TEST(Export, DeepSpeedGoldens) {
   for (const char *spec : {"zero3", "pipeline"})
     expectGolden(spec, Target::DeepSpeed);
+  expectGolden("moe", Target::DeepSpeed, kAutoEp);
+}
+
+TEST(Export, DeepSpeedRefusesWhatAutoEpDoes) {
+  auto with = [](std::vector<std::string> more) {
+    std::vector<std::string> sets = kAutoEp;
+    sets.insert(sets.end(), more.begin(), more.end());
+    return refusal(Target::DeepSpeed, "moe", sets);
+  };
+  std::string both =
+      with({"parallelism.tensor_parallel=2", "parallelism.pipeline_parallel=2",
+            "parallelism.zero_stage=1"});
+  EXPECT_TRUE(has(both, "specs/moe.yaml:26:3")) << both;
+  EXPECT_TRUE(has(both, "not with both")) << both;
+  std::string capacity = with({"parallelism.moe_capacity_factor=1.25"});
+  EXPECT_TRUE(has(capacity, "set it to none")) << capacity;
 }
 
 TEST(Export, TorchTitanGoldens) {
   for (const char *spec : {"zero3", "qwen3"})
     expectGolden(spec, Target::TorchTitan);
+  // Two key heads on two ranks, since torchtitan copies none.
+  expectGolden("ends", Target::TorchTitan,
+               {"parallelism.tensor_parallel=2", "parallelism.zero_stage=0",
+                "parallelism.recompute=full"});
   // Plain replicas, torchtitan's routing, bf16: what it has.
   expectGolden("mla", Target::TorchTitan,
                {"parallelism.zero_stage=0", "training.precision=bf16"});
@@ -123,6 +156,71 @@ TEST(Export, RefusalsNameTheKeysLine) {
   EXPECT_TRUE(has(
       refusal(Target::TorchTitan, "zero3", {"training.grad_reduce_dtype=bf16"}),
       "the only one of torchtitan"));
+}
+
+// Models and precisions that a target has no words for: what, and what to do.
+TEST(Export, RefusalsNameWhatAndARemedy) {
+  struct Case {
+    Target target;
+    const char *spec;
+    std::vector<std::string> sets;
+    const char *got, *remedy;
+  };
+  for (const Case &c : {
+           Case{Target::TorchTitan,
+                "gpt2",
+                {},
+                "model.architecture gpt2",
+                "export to megatron"},
+           {Target::TorchTitan,
+            "moe",
+            {},
+            "model.architecture mixtral",
+            "export to megatron"},
+           {Target::TorchTitan,
+            "zero3",
+            {"model.architecture=qwen2"},
+            "model.architecture qwen2",
+            "export to megatron"},
+           {Target::TorchTitan,
+            "zero3",
+            {"training.precision=fp8"},
+            "got fp8",
+            "change it"},
+           {Target::TorchTitan,
+            "zero3",
+            {"parallelism.recompute={layers: 3}"},
+            "got layers 3",
+            "set parallelism.recompute"},
+           {Target::DeepSpeed,
+            "zero3",
+            {"training.precision=fp8"},
+            "got fp8",
+            "change it"},
+       }) {
+    std::string text = refusal(c.target, c.spec, c.sets);
+    EXPECT_TRUE(has(text, c.got)) << text;
+    EXPECT_TRUE(has(text, c.remedy)) << text;
+  }
+}
+
+// {layers: n}: the first n of each virtual stage, or all where there are
+// fewer; lists that are not that are an error.
+TEST(Export, MegatronRecomputesSomeLayers) {
+  Spec spec = load("ends", {"parallelism.recompute={layers: 2}",
+                            "parallelism.virtual_pipeline=1",
+                            "parallelism.pipeline_schedule=1f1b",
+                            "parallelism.pipeline_layout=[1, 2, 3, 0]"});
+  std::string text = fileOf(exported(Target::Megatron, spec), "megatron.args");
+  EXPECT_TRUE(has(text, "--recompute-method block\n"
+                        "--recompute-num-layers 2\n"))
+      << text;
+  model::Choice choice = onlyChoice(spec);
+  EXPECT_EQ(choice.recomputeLayers, (std::vector<int64_t>{1, 2, 2, 0}));
+  choice.recomputeLayers = {0, 2, 2, 0};
+  EXPECT_TRUE(
+      has(joinDiagnostics(exportTo(Target::Megatron, {spec, choice}).errors),
+          "one number of recomputed layers"));
 }
 
 TEST(Export, ListsWhatIsNotExpressed) {

@@ -116,6 +116,17 @@ def deepspeed(golden):
                     f"{parsed.world_size}")
 
         accepts(path.name, parse)
+        if "expert_parallel" in text:
+            experts = text["expert_parallel"]
+            accepts(f"{path.name}, its experts",
+                    lambda: deepspeed_experts(text))
+            # "reserved", "must divide the stage", an unknown preset.
+            for key, value in (("expert_tensor_parallel_size", 2),
+                               ("autoep_size", 3), ("preset_model", "gpt9")):
+                refuses(f"{path.name}, its experts with {key} {value}",
+                        lambda: deepspeed_experts(
+                            {**text, "expert_parallel":
+                             {**experts, key: value}}))
         refuses(f"{path.name} with train_batch_size + 1",
                 lambda: parse(lambda c: c.update(
                     train_batch_size=c["train_batch_size"] + 1)))
@@ -127,6 +138,21 @@ def deepspeed(golden):
         if "scheduler" in text:
             accepts(f"{path.name}, its scheduler over its optimizer",
                     lambda: deepspeed_schedule(text))
+
+
+def deepspeed_experts(config):
+    """What deepspeed.initialize checks before it replaces any layer."""
+    from deepspeed.module_inject import auto_ep_config
+    parsed = auto_ep_config.parse_autoep_config(config["expert_parallel"])
+    stages = config.get("pipeline", {}).get("stages", 1)
+    tensor = config.get("tensor_parallel", {}).get("autotp_size", 1)
+    auto_ep_config.validate_autoep_config(
+        parsed, WORLD, stages, tensor,
+        config.get("sequence_parallel_size", 1),
+        zero_stage=config["zero_optimization"]["stage"])
+    assert parsed.enabled
+    return (f"autoep_size {parsed.autoep_size}, "
+            f"preset {parsed.preset_model}")
 
 
 def deepspeed_schedule(config):

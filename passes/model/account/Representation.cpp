@@ -45,6 +45,15 @@ static std::string deepspeed(const model::Choice &choice,
   if (partsKeyHeads(choice, model))
     return "DeepSpeed's AutoTP deals out whole key heads (tensor_parallel "
            "divides num_key_value_heads)";
+  // module_inject/auto_ep_folding.py, validate_folding_global.
+  if (choice.etp > 1)
+    return "DeepSpeed's AutoEP leaves experts whole (expert_tensor_parallel 1)";
+  if (choice.ep > 1 && choice.tp > 1 && choice.pp > 1)
+    return "DeepSpeed's AutoEP goes with tensor_parallel or with a pipeline, "
+           "not with both";
+  if (choice.ep > 1 && choice.tp > 1 && choice.cp > 1)
+    return "DeepSpeed's AutoEP goes with tensor_parallel or with "
+           "context_parallel, not with both";
   if (choice.pp > 1 && choice.zero > 1)
     return "DeepSpeed's pipeline engine refuses zero_stage 2 and 3";
   if (choice.v > 1)

@@ -58,6 +58,22 @@ TEST(Representation, DeepSpeed) {
             "");
 }
 
+// What deepspeed.module_inject.auto_ep_folding of 0.19.8 refuses.
+TEST(Representation, DeepSpeedsExperts) {
+  auto says = [](const model::Choice &choice) {
+    return why(Representation::DeepSpeed, choice, deepseekV3());
+  };
+  EXPECT_EQ(says({.tp = 2, .dp = 32, .ep = 8}), "");
+  EXPECT_EQ(says({.pp = 2, .dp = 32, .ep = 8}), "");
+  EXPECT_NE(says({.tp = 2, .pp = 2, .dp = 16, .ep = 8}), "");
+  EXPECT_NE(says({.tp = 2, .dp = 32, .ep = 8, .etp = 2}), "");
+  model::Choice ulysses{
+      .cp = 2, .contextMethod = ContextMethod::AllToAll, .dp = 32, .ep = 8};
+  EXPECT_EQ(says(ulysses), "");
+  ulysses.tp = 2;
+  EXPECT_NE(says(ulysses), "");
+}
+
 TEST(Representation, TorchTitan) {
   EXPECT_EQ(why(Representation::TorchTitan, {.pp = 4, .zero = 3}), "");
   EXPECT_NE(why(Representation::TorchTitan, {.dp = 8, .zero = 1}), "");
