@@ -98,6 +98,43 @@ TEST(Search, SequenceParallelismDoublesTheChoicesUnderTensorParallelism) {
     EXPECT_TRUE(candidate.choice.tp == 2 || !candidate.choice.sequenceParallel);
 }
 
+// Two layers on four stages, asked for: the embedding and the loss alone. The
+// compiler makes no stage without layers.
+TEST(Search, EmbeddingAndLossMayStandAlone) {
+  std::vector<std::string> sets{"model.num_hidden_layers=2",
+                                "parallelism.pipeline_parallel=4",
+                                "constraints.max_bubble=10"};
+  SearchResult result = everything(load(kSmall, sets));
+  ASSERT_FALSE(result.candidates.empty());
+  for (const Candidate &candidate : result.candidates)
+    EXPECT_EQ(candidate.choice.layout, (std::vector<int64_t>{0, 1, 1, 0}));
+  EXPECT_TRUE(everything(loadCompilable(kSmall, sets)).infeasible);
+  // Left open, no more stages than layers are tried.
+  sets[1] = "parallelism.pipeline_parallel=auto";
+  for (const Candidate &candidate : everything(load(kSmall, sets)).candidates)
+    EXPECT_LE(candidate.choice.stages(), 2);
+  // Three stages of one rank leave the last one the loss alone.
+  sets = {"model.num_hidden_layers=2", "parallelism.pipeline_layout=[1, 1, 0]",
+          "cluster.gpus_per_node=6", "training.global_batch_size=12",
+          "constraints.max_bubble=10"};
+  result = everything(load(kSmall, sets));
+  ASSERT_FALSE(result.candidates.empty());
+  EXPECT_EQ(result.candidates[0].choice.layout,
+            (std::vector<int64_t>{1, 1, 0}));
+}
+
+// Four ranks share two heads of keys when somebody asks for it; frameworks
+// that copy none refuse the spec.
+TEST(Search, KeyHeadsAreCopiedWhenAskedFor) {
+  std::vector<std::string> sets{"parallelism.tensor_parallel=4"};
+  SearchResult result = everything(load(kSmall, sets));
+  ASSERT_FALSE(result.candidates.empty());
+  EXPECT_EQ(result.candidates[0].choice.tp, 4);
+  sets[0] = "parallelism.tensor_parallel=auto";
+  for (const Candidate &candidate : everything(load(kSmall, sets)).candidates)
+    EXPECT_LE(candidate.choice.tp, 2);
+}
+
 TEST(Search, BestFirst) {
   SearchResult result =
       everything(loadCompilable(kSmall, {"constraints.max_bubble=10"}));

@@ -65,6 +65,29 @@ TEST(TimeModel, EveryScheduleMethodAndStageGetsATime) {
       }
 }
 
+// "E|t*40|t*40|L": the end stages take the time of the embedding and of the
+// head, nothing else, and the two others that of their layers.
+TEST(TimeModel, EndsAlone) {
+  Job job = llama70b(64, 256);
+  TimeModel model(job);
+  model::Choice c{.tp = 4,
+                  .sequenceParallel = true,
+                  .pp = 4,
+                  .dp = 4,
+                  .numMicroBatches = 64,
+                  .layout = {0, 40, 40, 0}};
+  const UnitTimes &units = model.units(c);
+  EXPECT_EQ(model.stage(c, 0).forward, units.embedding.forwardSeconds());
+  EXPECT_EQ(model.stage(c, 3).forward, units.head.forwardSeconds());
+  EXPECT_DOUBLE_EQ(model.stage(c, 1).forward,
+                   40 * units.dense.forwardSeconds());
+  EXPECT_EQ(model.step(c).step, model.quickStep(c));
+  // A slower busiest rank than the even layout's.
+  model::Choice even = c;
+  even.layout = {20, 20, 20, 20};
+  EXPECT_GT(model.quickStep(c), 1.7 * model.quickStep(even));
+}
+
 // Slower links, less overlap and more of the same work never make a step
 // shorter.
 TEST(TimeModel, IsMonotone) {
