@@ -244,6 +244,7 @@ TEST(Export, AccountingHasTheFrameworksStates) {
 // What torchtitan 0.3.0 counted in the models of the goldens, built on its
 // meta device by validate.py.
 TEST(Export, ModelsHaveTorchTitansParameters) {
+  EXPECT_EQ(model::modelShape(load("ends")).parameters(), 883'976'192);
   EXPECT_EQ(model::modelShape(load("zero3")).parameters(), 1'498'482'688);
   EXPECT_EQ(model::modelShape(load("mla")).parameters(), 4'707'376'384);
   EXPECT_EQ(model::modelShape(load("qwen3")).parameters(), 8'190'735'360);
