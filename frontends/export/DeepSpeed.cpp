@@ -112,9 +112,13 @@ static void addParallelism(const ExportInput &input, Json &json,
     Json experts;
     experts["enabled"] = true;
     experts["autoep_size"] = choice.ep;
-    if (*input.spec.model.architecture == "mixtral" ||
-        *input.spec.model.architecture == "deepseek_v3")
-      experts["preset_model"] = *input.spec.model.architecture;
+    // Presets name the modules of the Hugging Face model; Qwen 3's experts are
+    // our mixtral with norms of queries and keys.
+    const ModelSpec &model = input.spec.model;
+    if (*model.architecture == "mixtral")
+      experts["preset_model"] = *model.qkNorm ? "qwen3_moe" : "mixtral";
+    else if (*model.architecture == "deepseek_v3")
+      experts["preset_model"] = *model.architecture;
     json["expert_parallel"] = experts;
   }
   if (*keys.moeCapacityFactor > 0)

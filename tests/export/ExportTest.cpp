@@ -72,6 +72,20 @@ TEST(Export, DeepSpeedGoldens) {
   expectGolden("moe", Target::DeepSpeed, kAutoEp);
 }
 
+// A config.json of qwen3_moe is read as mixtral with qk_norm.
+TEST(Export, AutoEpPresetOfTheModel) {
+  auto preset = [](std::vector<std::string> more) {
+    std::vector<std::string> sets = kAutoEp;
+    sets.insert(sets.end(), more.begin(), more.end());
+    std::string text = fileOf(exported(Target::DeepSpeed, load("moe", sets)),
+                              "ds_config.json");
+    size_t at = text.find("\"preset_model\": ");
+    return at == std::string::npos ? "" : text.substr(at, 29);
+  };
+  EXPECT_TRUE(has(preset({}), "\"mixtral\""));
+  EXPECT_TRUE(has(preset({"model.qk_norm=true"}), "\"qwen3_moe\""));
+}
+
 TEST(Export, DeepSpeedRefusesWhatAutoEpDoes) {
   auto with = [](std::vector<std::string> more) {
     std::vector<std::string> sets = kAutoEp;
