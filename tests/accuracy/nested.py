@@ -14,8 +14,10 @@ of the fits and on the rows held out, before and after the adjustment. Python
 """
 import argparse
 import hashlib
+import os
 import re
 import statistics
+import tempfile
 
 import fit
 
@@ -47,7 +49,7 @@ class Constant:
 
 
 class Pricer:
-    """Rows by constants; remembers the last table."""
+    """Prices all rows with the present values of the constants."""
 
     def __init__(self, args):
         self.args = args
@@ -61,10 +63,10 @@ class Pricer:
         for line in table:
             if tuple(line[:3]) in values:
                 line[3] = f"{values[tuple(line[:3])]:.9g}"
-        path = "/tmp/reckon-nested.csv" if not self.args.scratch else \
-            self.args.scratch
-        fit.write_table(path, table)
-        return fit.predictions(self.args.scorer, self.args.runs, path)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "constants.csv")
+            fit.write_table(path, table)
+            return fit.predictions(self.args.scorer, self.args.runs, path)
 
 
 def errors(rows, factors):
@@ -101,7 +103,6 @@ def main():
     parser.add_argument("--by", choices=["model", "source"], default="model")
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--steps", default="0.25,0.1")
-    parser.add_argument("--scratch", help="file for the trial table")
     args = parser.parse_args()
     steps = [float(s) for s in args.steps.split(",")]
 

@@ -65,7 +65,7 @@ using List = std::vector<std::string>;
 // and for the launch script, of dense, expert, latent-attention models with
 // even and uneven layouts.
 TEST(Import, IsAFixedPointWithExport) {
-  for (const char *name : {"dense", "moe", "mla", "gpt2"}) {
+  for (const char *name : {"dense", "ends", "moe", "mla", "gpt2"}) {
     exports::Exported first = exported(Target::Megatron, load(name));
     for (const char *file : {"megatron.args", "megatron.sh"}) {
       Imported imported = importArguments(file, fileOf(first, file), "");
@@ -84,7 +84,7 @@ TEST(Import, IsAFixedPointWithExport) {
 }
 
 TEST(Import, KeepsTheModelsParameters) {
-  for (const char *name : {"dense", "moe", "mla", "gpt2"}) {
+  for (const char *name : {"dense", "ends", "moe", "mla", "gpt2"}) {
     Spec spec = load(name);
     Imported imported = importArguments(
         "a", fileOf(exported(Target::Megatron, spec), "megatron.args"), "");
