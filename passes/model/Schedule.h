@@ -219,6 +219,10 @@ double scheduleMakespan(ScheduleKind kind, int64_t microBatches,
 double makespanFormula(const ScheduleShape &shape,
                        std::span<const StageDurations> stages);
 
+/// At most makespanFormula() of any stages whose forwards and backwards of one
+/// micro-batch sum to `work`, for all schedules. LeastMakespan.cpp.
+double leastMakespan(const ScheduleShape &shape, double work);
+
 /// m times the durations of the rank's chunks, for the busiest rank.
 double busiestWork(const ScheduleShape &shape,
                    std::span<const StageDurations> durations);

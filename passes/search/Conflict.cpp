@@ -52,6 +52,12 @@ bool search::somethingKeeps(const Spec &spec, CostModel &cost, LimitMask keep) {
       nodes.push_back(node);
     };
     space.nodes(visitor);
+    LeafVisitor leaves;
+    leaves.rejected = visitor.rejected;
+    leaves.way = [&](const model::Choice &way, int64_t) {
+      return !found && !((keep & bit(Limit::Bubble)) &&
+                         cost.bubble(way) > bounds.maxBubble);
+    };
     auto keeps = [&](const model::Choice &leaf) {
       if (restrictionsBroken(spec, leaf) & keep)
         return false;
@@ -59,27 +65,22 @@ bool search::somethingKeeps(const Spec &spec, CostModel &cost, LimitMask keep) {
         return false;
       if ((keep & bit(Limit::Representation)) && !cost.forbids(leaf).empty())
         return false;
-      if ((keep & bit(Limit::Bubble)) && cost.bubble(leaf) > bounds.maxBubble)
-        return false;
       if ((keep & bit(Limit::HostMemory)) && bounds.hostBytes &&
           cost.hostBytes(leaf) > *bounds.hostBytes)
         return false;
       return !(keep & bit(Limit::Memory)) ||
-             cost.peak(leaf).bytes <= bounds.memoryBytes;
+             (cost.memoryBound(leaf) <= bounds.memoryBytes &&
+              cost.peakUpTo(leaf, bounds.memoryBytes).bytes <=
+                  bounds.memoryBytes);
     };
+    leaves.leaf = [&](model::Choice &leaf) { found = found || keeps(leaf); };
     for (const model::Choice &node : nodes) {
       if (found)
         return true;
       if ((keep & bit(Limit::Memory)) &&
           cost.memoryBound(node) > bounds.memoryBytes)
         continue;
-      space.leaves(
-          node,
-          [&](model::Choice &leaf) {
-            if (!found && keeps(leaf))
-              found = true;
-          },
-          [](int64_t, const Misfit &) {});
+      space.leaves(node, leaves);
     }
   }
   return found;

@@ -34,6 +34,10 @@ public:
   virtual uint64_t memory(const model::Choice &choice, int64_t rank) = 0;
   /// The largest memory() of all pipeline ranks.
   virtual Peak peak(const model::Choice &choice) = 0;
+  /// The same up to `limit`; above it any rank that exceeds it.
+  virtual Peak peakUpTo(const model::Choice &choice, uint64_t) {
+    return peak(choice);
+  }
   /// Idle over ideal time of the schedule, equal stages.
   virtual double bubble(const model::Choice &choice) = 0;
   /// Bytes of a node's host memory.
@@ -44,6 +48,9 @@ public:
   /// At most step() of any completion of `outer`, of which tp, cp, pp, dp, ep,
   /// etp and the micro-batches are set and the rest is open.
   virtual double stepBound(const model::Choice &outer) = 0;
+  /// At most step() of `way`, of which all but the layout, ZeRO and the
+  /// recomputation is set, with any of those.
+  virtual double wayBound(const model::Choice &way) = 0;
   /// At most step() of `choice` with any layout and any recomputation.
   virtual double assignmentBound(const model::Choice &choice) = 0;
   /// At most peak() of any completion of `outer`.

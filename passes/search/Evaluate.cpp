@@ -29,6 +29,11 @@ Peak Evaluator::peak(const model::Choice &choice) {
   return {peak.arena, peak.ppRank};
 }
 
+Peak Evaluator::peakUpTo(const model::Choice &choice, uint64_t limit) {
+  model::PeakMemory peak = accountant_.peak(choice, limit);
+  return {peak.arena, peak.ppRank};
+}
+
 double Evaluator::bubble(const model::Choice &choice) {
   if (choice.pp == 1)
     return 0;
@@ -36,10 +41,10 @@ double Evaluator::bubble(const model::Choice &choice) {
   if (choice.schedule == PipelineSchedule::Csv ||
       choice.schedule == PipelineSchedule::Synthesized)
     return 0;
-  auto [entry, added] = bubbles_.try_emplace(model::shapeOf(choice));
-  if (added)
-    entry->second = model::scheduleBubble(entry->first);
-  return entry->second;
+  model::ScheduleShape shape = model::shapeOf(choice);
+  return bubbles_.get({static_cast<int64_t>(shape.kind), shape.p, shape.v,
+                       shape.m, shape.group},
+                      [&] { return model::scheduleBubble(shape); });
 }
 
 uint64_t Evaluator::hostBytes(const model::Choice &choice) {
@@ -65,7 +70,12 @@ double Evaluator::stepBound(const model::Choice &outer) {
                            .pp = outer.pp,
                            .dp = outer.dp,
                            .ep = outer.ep,
+                           .etp = outer.etp,
                            .microBatch = outer.microBatch});
+}
+
+double Evaluator::wayBound(const model::Choice &way) {
+  return time_.wayBound(way);
 }
 
 double Evaluator::assignmentBound(const model::Choice &) { return 0; }

@@ -6,6 +6,7 @@
 #ifndef RECKON_PASSES_SEARCH_EVALUATE_H
 #define RECKON_PASSES_SEARCH_EVALUATE_H
 
+#include "passes/model/KeyCache.h"
 #include "passes/model/account/Accountant.h"
 #include "passes/model/time/TimeModel.h"
 #include "passes/search/Cost.h"
@@ -35,10 +36,12 @@ public:
   double step(const model::Choice &choice) override;
   uint64_t memory(const model::Choice &choice, int64_t rank) override;
   Peak peak(const model::Choice &choice) override;
+  Peak peakUpTo(const model::Choice &choice, uint64_t limit) override;
   double bubble(const model::Choice &choice) override;
   uint64_t hostBytes(const model::Choice &choice) override;
   std::string forbids(const model::Choice &choice) override;
   double stepBound(const model::Choice &outer) override;
+  double wayBound(const model::Choice &way) override;
   double assignmentBound(const model::Choice &choice) override;
   uint64_t memoryBound(const model::Choice &outer) override;
 
@@ -57,7 +60,7 @@ private:
   model::Accountant accountant_;
   model::TimeModel time_;
   Bounds bounds_;
-  std::map<model::ScheduleShape, double> bubbles_;
+  model::KeyCache<5, double> bubbles_; ///< by the fields of the shape
 };
 
 } // namespace reckon::search

@@ -37,6 +37,10 @@ private:
     };
     std::vector<Node> nodes;
     SpaceVisitor visitor;
+    auto misfit = [&](int64_t count, const Misfit &why) {
+      table_.indivisible += count;
+      misfits_[why] += count;
+    };
     visitor.rejected = [&](int64_t count, const Misfit &why) {
       table_.space += count;
       misfit(count, why);
@@ -52,15 +56,25 @@ private:
                      [](const Node &a, const Node &b) {
                        return std::popcount(a.broken) < std::popcount(b.broken);
                      });
+    LeafVisitor leaves;
+    leaves.rejected = misfit;
+    leaves.way = [&](const model::Choice &way, int64_t count) {
+      if (!hopeless(way))
+        return true;
+      table_.dominated += count;
+      return false;
+    };
+    leaves.leaf = [&](model::Choice &leaf) { visit(leaf); };
     for (const Node &node : nodes) {
       if (dominated(node.broken)) {
         table_.dominated += node.leaves;
         continue;
       }
-      space_->leaves(
-          node.choice, [&](model::Choice &leaf) { visit(leaf); },
-          [&](int64_t count, const Misfit &why) { misfit(count, why); });
+      space_->leaves(node.choice, leaves);
     }
+    for (const auto &[why, count] : misfits_)
+      table_.reasons[why.str()] += count;
+    misfits_.clear();
   }
 
   /// The restrictions that are already decided at a node.
@@ -70,10 +84,9 @@ private:
       bit(Limit::ExpertTensorParallel) | bit(Limit::DataParallel) |
       bit(Limit::MicroBatch);
 
-  void misfit(int64_t count, const Misfit &why) {
-    table_.indivisible += count;
-    table_.reasons[why.str()] += count;
-  }
+  /// The restrictions that only a leaf decides.
+  static constexpr LimitMask kLeafLimits =
+      bit(Limit::ZeroStage) | bit(Limit::Recompute) | bit(Limit::Layout);
 
   /// Whether some mask present is a proper subset.
   bool dominated(LimitMask mask) const {
@@ -81,6 +94,18 @@ private:
         table_.entries.begin(), table_.entries.end(), [&](const auto &entry) {
           return entry.first != mask && (entry.first & mask) == entry.first;
         });
+  }
+
+  /// What breaks every leaf of the way is dominated already.
+  bool hopeless(const model::Choice &way) {
+    LimitMask mask = restrictionsBroken(spec_, way) & ~kLeafLimits;
+    if (dominated(mask))
+      return true;
+    wayBubble_ = cost_.bubble(way);
+    waySeconds_ = -1;
+    if (wayBubble_ > bounds_.maxBubble)
+      mask |= bit(Limit::Bubble);
+    return dominated(mask);
   }
 
   void visit(model::Choice &leaf) {
@@ -94,9 +119,20 @@ private:
     if (!cost_.forbids(leaf).empty())
       mask |= bit(Limit::Representation);
     Witness witness;
-    witness.bubble = cost_.bubble(leaf);
+    witness.bubble = wayBubble_;
     if (witness.bubble > bounds_.maxBubble)
       mask |= bit(Limit::Bubble);
+    witness.hostBytes = cost_.hostBytes(leaf);
+    if (bounds_.hostBytes && witness.hostBytes > *bounds_.hostBytes)
+      mask |= bit(Limit::HostMemory);
+    uint64_t bytes = cost_.memoryBound(leaf);
+    if (bytes > bounds_.memoryBytes) {
+      mask |= bit(Limit::Memory);
+      if (!dominated(mask) && !improves(mask, leaf, witness.bubble, bytes)) {
+        ++table_.entries.at(mask).count;
+        return;
+      }
+    }
     if (dominated(mask)) {
       ++table_.dominated;
       return;
@@ -106,9 +142,6 @@ private:
     witness.peakRank = peak.rank;
     if (peak.bytes > bounds_.memoryBytes)
       mask |= bit(Limit::Memory);
-    witness.hostBytes = cost_.hostBytes(leaf);
-    if (bounds_.hostBytes && witness.hostBytes > *bounds_.hostBytes)
-      mask |= bit(Limit::HostMemory);
     if (dominated(mask)) {
       ++table_.dominated;
       return;
@@ -127,11 +160,29 @@ private:
     keep(entry.leastBubble, witness.bubble < entry.leastBubble.bubble);
   }
 
+  /// Whether the bounds leave it open that the leaf is a better witness of its
+  /// mask than those known.
+  bool improves(LimitMask mask, const model::Choice &leaf, double bubble,
+                uint64_t bytes) {
+    auto known = table_.entries.find(mask);
+    if (known == table_.entries.end())
+      return true;
+    const MaskEntry &entry = known->second;
+    if (bytes < entry.smallest.peakArena || bubble < entry.leastBubble.bubble)
+      return true;
+    if (waySeconds_ < 0)
+      waySeconds_ = cost_.wayBound(leaf);
+    return waySeconds_ < entry.fastest.stepSeconds;
+  }
+
   const Spec &spec_;
   const Space *space_ = nullptr;
   CostModel &cost_;
   Bounds bounds_;
   MaskTable table_;
+  std::map<Misfit, int64_t> misfits_;
+  /// Of the way that is being visited; the bound once it is asked for.
+  double wayBubble_ = 0, waySeconds_ = -1;
 };
 
 } // namespace

@@ -42,11 +42,28 @@ void search::rank(Ranked &ranked, Objective objective) {
 
 namespace {
 
+/// A node in few bytes, since there may be a hundred thousand of them.
 struct Node {
-  model::Choice choice;
-  int64_t leaves;
+  Node(const model::Choice &c, int64_t leaves, int64_t bound, int64_t order)
+      : bound(bound), order(order), leaves(leaves), tp(c.tp), cp(c.cp),
+        pp(c.pp), dp(c.dp), ep(c.ep), etp(c.etp), microBatch(c.microBatch),
+        numMicroBatches(c.numMicroBatches), zero(c.zero) {}
+
+  model::Choice choice(Precision precision) const {
+    model::Choice c;
+    c.tp = tp, c.cp = cp, c.pp = pp, c.dp = dp, c.ep = ep, c.etp = etp;
+    c.microBatch = microBatch, c.numMicroBatches = numMicroBatches;
+    c.zero = zero;
+    c.precision = precision;
+    return c;
+  }
+
   int64_t bound; ///< of Ranked::primary
   int64_t order;
+  int64_t leaves;
+
+private:
+  int64_t tp, cp, pp, dp, ep, etp, microBatch, numMicroBatches, zero;
 };
 
 /// What makes two choices distinct for a person.
@@ -102,7 +119,8 @@ public:
 
   OuterResult run() {
     collect();
-    bool prune = options_.prune && counts_.space > kWholeSpace;
+    bool prune =
+        options_.prune && (options_.any || counts_.space > kWholeSpace);
     // The heap gives the nodes best bound first without sorting all of them.
     auto worse = [](const Node &a, const Node &b) {
       return std::pair(a.bound, a.order) > std::pair(b.bound, b.order);
@@ -110,9 +128,9 @@ public:
     std::make_heap(nodes_.begin(), nodes_.end(), worse);
     while (!nodes_.empty()) {
       std::pop_heap(nodes_.begin(), nodes_.end(), worse);
-      Node node = std::move(nodes_.back());
+      Node node = nodes_.back();
       nodes_.pop_back();
-      if (prune && node.bound > kept_.cutoff()) {
+      if (prune && (enough() || node.bound > kept_.cutoff())) {
         counts_.bound += node.leaves;
         for (const Node &rest : nodes_)
           counts_.bound += rest.leaves;
@@ -137,25 +155,45 @@ private:
     };
     visitor.node = [&](const model::Choice &choice, int64_t leaves) {
       counts_.space += leaves;
-      int64_t bound = options_.objective == Objective::Memory
-                          ? static_cast<int64_t>(cost_.memoryBound(choice))
-                          : nanoseconds(cost_.stepBound(choice));
-      nodes_.push_back({choice, leaves, bound, counts_.nodes++});
+      // What needs least memory is likely to fit.
+      bool byBytes = options_.any || options_.objective == Objective::Memory;
+      int64_t bound = byBytes ? static_cast<int64_t>(cost_.memoryBound(choice))
+                              : nanoseconds(cost_.stepBound(choice));
+      precision_ = choice.precision;
+      nodes_.emplace_back(choice, leaves, bound, counts_.nodes++);
     };
     space_.nodes(visitor);
   }
 
+  bool enough() const { return options_.any && counts_.feasible > 0; }
+
+  /// Proved to be ranked behind the choices kept.
+  bool behind(double seconds) const {
+    bool byTime = options_.objective != Objective::Memory;
+    return enough() || (byTime && nanoseconds(seconds) > kept_.cutoff());
+  }
+
   void open(const Node &node, bool prune) {
     ++counts_.nodesOpened;
-    if (!options_.broken &&
-        cost_.memoryBound(node.choice) > bounds_.memoryBytes) {
+    model::Choice choice = node.choice(precision_);
+    if (!options_.broken && cost_.memoryBound(choice) > bounds_.memoryBytes) {
       counts_.memory += node.leaves;
       counts_.limits += node.leaves;
       return;
     }
-    space_.leaves(
-        node.choice, [&](model::Choice &leaf) { visit(leaf, prune); },
-        [&](int64_t count, const Misfit &why) { reject(count, why); });
+    LeafVisitor visitor;
+    if (prune)
+      visitor.way = [&](const model::Choice &way, int64_t leaves) {
+        if (!behind(cost_.wayBound(way)))
+          return true;
+        counts_.bound += leaves;
+        return false;
+      };
+    visitor.leaf = [&](model::Choice &leaf) { visit(leaf, prune); };
+    visitor.rejected = [&](int64_t count, const Misfit &why) {
+      reject(count, why);
+    };
+    space_.leaves(choice, visitor);
   }
 
   void visit(model::Choice &leaf, bool prune) {
@@ -177,15 +215,21 @@ private:
       ++counts_.limits;
       return;
     }
+    if (prune && !options_.broken &&
+        cost_.memoryBound(leaf) > bounds_.memoryBytes) {
+      ++counts_.memory;
+      ++counts_.limits;
+      return;
+    }
     if (options_.opened && !mask)
       options_.opened(leaf);
     ranked.seconds = cost_.step(leaf);
-    bool byTime = options_.objective != Objective::Memory;
-    if (prune && byTime && nanoseconds(ranked.seconds) > kept_.cutoff()) {
+    if (prune && behind(ranked.seconds)) {
       ++counts_.bound;
       return;
     }
-    ranked.peak = cost_.peak(leaf);
+    ranked.peak = options_.broken ? cost_.peak(leaf)
+                                  : cost_.peakUpTo(leaf, bounds_.memoryBytes);
     if (ranked.peak.bytes > bounds_.memoryBytes)
       mask |= bit(Limit::Memory);
     ranked.hostBytes = cost_.hostBytes(leaf);
@@ -217,6 +261,7 @@ private:
   Kept kept_;
   Counts counts_;
   std::vector<Node> nodes_;
+  Precision precision_ = Precision::Bf16; ///< of all nodes
 };
 
 } // namespace

@@ -75,6 +75,8 @@ struct OuterOptions {
   bool distinct = true;
   /// Stop at the bound. Without it every combination is evaluated.
   bool prune = true;
+  /// Stop at the first choice that keeps all limits: whether there is one.
+  bool any = false;
   Objective objective = Objective::StepTime;
   /// Called for every evaluated choice that breaks a limit. Turns the skipping
   /// of nodes whose states alone do not fit off.

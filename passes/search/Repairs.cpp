@@ -59,7 +59,14 @@ std::optional<Candidate> solve(const Spec &spec) {
   return std::move(result.candidates.front());
 }
 
-bool solvable(const Spec &spec) { return solve(spec).has_value(); }
+/// Whether solve() finds something; quick where an even layout does.
+bool solvable(const Spec &spec) {
+  Evaluator evaluator(spec);
+  Space space(spec);
+  OuterResult found =
+      searchOuter(space, evaluator, evaluator.bounds(), {.any = true});
+  return !found.best.empty() || solve(spec).has_value();
+}
 
 /// The least n in (low, high] that holds, given that it does not at low and
 /// does at high, and that `likely` is probably it.

@@ -229,11 +229,11 @@ const Misfit *Space::misfit(const model::Choice &leaf) const {
   if (leaf.schedule == PipelineSchedule::Csv ||
       leaf.schedule == PipelineSchedule::Synthesized)
     return nullptr;
-  auto [entry, added] = defined_.try_emplace(
-      {leaf.schedule, leaf.pp, leaf.v, leaf.numMicroBatches});
-  if (added)
-    entry->second = model::whyNotSchedule(model::shapeOf(leaf)).empty();
-  if (!entry->second)
+  bool defined = defined_.get(
+      {static_cast<int64_t>(leaf.schedule), leaf.pp, leaf.v,
+       leaf.numMicroBatches},
+      [&] { return model::whyNotSchedule(model::shapeOf(leaf)).empty(); });
+  if (!defined)
     return no(Misfit::Schedule, leaf.numMicroBatches, leaf.pp);
   return nullptr;
 }
@@ -287,6 +287,8 @@ void Space::nodes(const SpaceVisitor &visitor) const {
                                  : degrees(open_.expertTensorParallel,
                                            std::gcd(tp, model_.expertFfn), tp);
         int64_t sequences = batch_ / node.dp;
+        std::vector<int64_t> sizes =
+            degrees(open_.microBatchSize, sequences, sequences);
         for (int64_t ep : expertDegrees)
           for (int64_t etp : tensorDegrees) {
             node.ep = ep, node.etp = etp;
@@ -303,8 +305,7 @@ void Space::nodes(const SpaceVisitor &visitor) const {
               visitor.rejected(leaves, {Misfit::ExpertGroup, ep * etp, group});
               continue;
             }
-            for (int64_t size :
-                 degrees(open_.microBatchSize, sequences, sequences)) {
+            for (int64_t size : sizes) {
               if (sequences % size) {
                 visitor.rejected(leaves, {Misfit::MicroBatch, size, sequences});
                 continue;
@@ -319,8 +320,13 @@ void Space::nodes(const SpaceVisitor &visitor) const {
 
 void Space::leaves(
     const model::Choice &node,
-    const std::function<void(model::Choice &leaf)> &visit,
+    const std::function<void(model::Choice &leaf)> &leaf,
     const std::function<void(int64_t, const Misfit &)> &rejected) const {
+  leaves(node, {.way = {}, .leaf = leaf, .rejected = rejected});
+}
+
+void Space::leaves(const model::Choice &node,
+                   const LeafVisitor &visitor) const {
   const Leaves &leaves = leavesOf(node);
   auto below =
       static_cast<int64_t>(leaves.zeros.size() * leaves.recomputes.size());
@@ -333,9 +339,11 @@ void Space::leaves(
         leaf.schedule = pair.schedule;
         leaf.v = pair.v;
         if (const Misfit *why = misfit(leaf)) {
-          rejected(below, *why);
+          visitor.rejected(below, *why);
           continue;
         }
+        if (visitor.way && !visitor.way(leaf, below))
+          continue;
         leaf.layout = layout(leaf);
         leaf.recomputeLayers.clear();
         if (open_.recomputeLayers)
@@ -346,7 +354,7 @@ void Space::leaves(
           for (Recompute recompute : leaves.recomputes) {
             leaf.zero = zero;
             leaf.recompute = recompute;
-            visit(leaf);
+            visitor.leaf(leaf);
           }
       }
 }

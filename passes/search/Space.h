@@ -14,6 +14,7 @@
 #ifndef RECKON_PASSES_SEARCH_SPACE_H
 #define RECKON_PASSES_SEARCH_SPACE_H
 
+#include "passes/model/KeyCache.h"
 #include "passes/model/account/Accountant.h"
 #include "passes/search/Limits.h"
 
@@ -64,6 +65,17 @@ struct SpaceVisitor {
   std::function<void(int64_t count, const Misfit &why)> rejected;
 };
 
+/// What is called below a node. A *way* fixes all but the layout, ZeRO and the
+/// recomputation.
+struct LeafVisitor {
+  /// A way that divides, with `leaves` combinations below it; false: they are
+  /// not visited. Its layout is not set. Optional.
+  std::function<bool(const model::Choice &way, int64_t leaves)> way;
+  std::function<void(model::Choice &leaf)> leaf;
+  /// `count` combinations that do not divide.
+  std::function<void(int64_t count, const Misfit &why)> rejected;
+};
+
 class Space {
 public:
   explicit Space(const Spec &spec);
@@ -74,7 +86,7 @@ public:
   void nodes(const SpaceVisitor &visitor) const;
 
   /// Visits every leaf of a node that nodes() visited, in a fixed order.
-  /// `rejected` gets those that do not divide.
+  void leaves(const model::Choice &node, const LeafVisitor &visitor) const;
   void
   leaves(const model::Choice &node,
          const std::function<void(model::Choice &leaf)> &leaf,
@@ -121,9 +133,7 @@ private:
   mutable std::map<std::tuple<bool, bool, int64_t, bool>, Leaves> leaves_;
   mutable std::map<int64_t, std::vector<int64_t>> layouts_;
   /// Whether a schedule is defined, by kind, pp, v and micro-batches.
-  mutable std::map<std::tuple<PipelineSchedule, int64_t, int64_t, int64_t>,
-                   bool>
-      defined_;
+  mutable model::KeyCache<4, bool> defined_;
   mutable Misfit misfit_;
 };
 

@@ -12,9 +12,9 @@
 #include "frontends/spec/Load.h"
 #include "passes/search/Evaluate.h"
 
-#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 using namespace reckon;
 using namespace reckon::search;
@@ -31,14 +31,14 @@ int main(int argc, char **argv) {
   }
   if (std::getenv("LIFT"))
     spec = liftRestrictions(*spec);
-  auto start = std::chrono::steady_clock::now();
+  std::clock_t start = std::clock();
   Evaluator evaluator(*spec);
   Space space(*spec);
   OuterResult result = searchOuter(
       space, evaluator, evaluator.bounds(),
       {.top = *spec->search.top, .objective = *spec->search.objective});
-  std::chrono::duration<double> seconds =
-      std::chrono::steady_clock::now() - start;
+  double seconds =
+      static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   const Counts &c = result.counts;
   std::printf("space %ld, nodes %ld, opened %ld, limits %ld, feasible %ld, "
               "bound %ld, best %.6f s, outer %.4f s\n",
@@ -46,6 +46,6 @@ int main(int argc, char **argv) {
               static_cast<long>(c.nodesOpened), static_cast<long>(c.limits),
               static_cast<long>(c.feasible), static_cast<long>(c.bound),
               result.best.empty() ? 0.0 : result.best.front().seconds,
-              seconds.count());
+              seconds);
   return result.best.empty() ? 3 : 0;
 }

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/model/account/Accountant.h"
 
+#include "passes/model/KeyCache.h"
 #include "passes/model/account/Account.h"
-#include "passes/model/account/KeyCache.h"
 
 #include <algorithm>
 #include <numeric>
@@ -97,14 +97,14 @@ struct Accountant::Impl final : LaneSource {
     // A framework that can gather again in the backward does when it must:
     // above nine tenths of the card a caching allocator slows runs down.
     if (profile.gatheredNorms > 0 && choice.sequenceParallel &&
-        peak(*f.made).arena > capacity() / 10 * 9) {
+        peak(*f.made, capacity() / 10 * 9).arena > capacity() / 10 * 9) {
       f.made.reset();
       build(again);
     }
     return *f.made;
   }
 
-  static PeakMemory peak(const ChoiceFrame &frame) {
+  static PeakMemory peak(const ChoiceFrame &frame, uint64_t enough) {
     // Of ranks with equal layers the first holds most micro-batches in flight,
     // but for schedules that fill all ranks alike or the last ones most.
     const ScheduleShape &shape = frame.shape;
@@ -122,6 +122,8 @@ struct Accountant::Impl final : LaneSource {
       accountRank(frame, rank, sink);
       if (sink.arena() > peak.arena)
         peak = {sink.arena(), rank};
+      if (peak.arena > enough)
+        break;
     }
     return peak;
   }
@@ -295,8 +297,8 @@ std::vector<MemoryItem> Accountant::items(const model::Choice &choice,
   return std::move(sink.items);
 }
 
-PeakMemory Accountant::peak(const model::Choice &choice) {
-  return Impl::peak(impl_->frame(choice));
+PeakMemory Accountant::peak(const model::Choice &choice, uint64_t enough) {
+  return Impl::peak(impl_->frame(choice), enough);
 }
 
 MemoryTimeline Accountant::timeline(const model::Choice &choice, int64_t ppRank,

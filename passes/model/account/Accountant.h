@@ -115,8 +115,8 @@ public:
   std::vector<MemoryItem> items(const Choice &choice, int64_t ppRank);
 
   /// Largest memory().arena() of all pipeline ranks; visits only ranks that
-  /// can be the fullest.
-  PeakMemory peak(const Choice &choice);
+  /// can be the fullest. Above `enough` any rank that exceeds it will do.
+  PeakMemory peak(const Choice &choice, uint64_t enough = UINT64_MAX);
 
   /// A valid lower bound of peak().arena over all layouts, schedules, numbers
   /// of micro-batches and recompute modes of a choice's degrees: the states of

@@ -6,6 +6,7 @@
 #ifndef RECKON_PASSES_MODEL_TIME_KERNELS_H
 #define RECKON_PASSES_MODEL_TIME_KERNELS_H
 
+#include "passes/model/KeyCache.h"
 #include "passes/model/time/Efficiency.h"
 
 namespace reckon::model {
@@ -32,7 +33,8 @@ struct Kernels {
 
   /// C[m, n] = A[m, k] B[k, n], `batch` of them. Tile, wave and K quantisation
   /// over the multiprocessors, bounded below by the memory traffic.
-  /// `outputBytes` an element of C. Matmuls.cpp has the formula.
+  /// `outputBytes` an element of C. Matmul.cpp has the formula.
+  /// Remembers the answer, so not thread-safe.
   double matmul(double m, double n, double k, bool fp8, double batch = 1,
                 double outputBytes = 0) const;
 
@@ -55,6 +57,12 @@ struct Kernels {
   double memoryRate = 0;    ///< bytes/s of memory-bound operations
   double matmulMemoryRate = 0;
   bool tiled = true; ///< false on a CPU
+
+private:
+  double price(double m, double n, double k, bool fp8, double batch,
+               double outputBytes) const;
+  /// Layers that are split differently share most of their products.
+  mutable KeyCache<5, double> known_;
 };
 
 } // namespace reckon::model

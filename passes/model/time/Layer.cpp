@@ -197,7 +197,8 @@ void LayerModel::recomputation(LayerTime &time,
   time.recompute[static_cast<size_t>(Recompute::Full)] = time.forward;
 }
 
-LayerTime LayerModel::layer(const LayerKey &key, bool moe) const {
+/// `routed`: with the routed experts of a layer that has some.
+LayerTime LayerModel::layer(const LayerKey &key, bool moe, bool routed) const {
   const ModelShape &m = job_.model;
   Shape s = shape(key);
   LayerTime time;
@@ -208,7 +209,8 @@ LayerTime LayerModel::layer(const LayerKey &key, bool moe) const {
   if (!moe) {
     denseMlp(time, s, static_cast<double>(m.ffn));
   } else {
-    experts(time, key, s);
+    if (routed)
+      experts(time, key, s);
     if (m.sharedExperts > 0)
       denseMlp(time, s, static_cast<double>(m.sharedExperts * m.expertFfn));
     else
@@ -226,8 +228,8 @@ LayerTime LayerModel::layer(const LayerKey &key, bool moe) const {
                         true);
   LayerParameters p = m.layerParameters(moe);
   double local = localParameters(job_, p, key.tp);
-  double expertLocal =
-      static_cast<double>(p.experts) / static_cast<double>(key.ep * key.etp);
+  double expertLocal = static_cast<double>(routed ? p.experts : 0) /
+                       static_cast<double>(key.ep * key.etp);
   finish(time, key, local, expertLocal, moe);
   return time;
 }
@@ -282,9 +284,9 @@ UnitTimes LayerModel::units(const LayerKey &key) const {
   const ModelShape &m = job_.model;
   UnitTimes units;
   if (!m.isMoe() || m.firstDense > 0)
-    units.dense = layer(key, false);
+    units.dense = layer(key, false, true);
   if (m.isMoe())
-    units.expert = layer(key, true);
+    units.expert = layer(key, true, true);
   units.embedding = embedding(key);
   units.head = head(key);
   if (m.mtpLayers > 0)

@@ -80,6 +80,29 @@ struct LayerTime {
   void scale(double factor);
 };
 
+/// Seconds of the two passes of a part of a layer, nothing recomputed.
+struct PassSeconds {
+  double forward = 0;
+  double backward = 0;
+  double total() const { return forward + backward; }
+  PassSeconds &operator+=(const PassSeconds &other) {
+    forward += other.forward;
+    backward += other.backward;
+    return *this;
+  }
+  friend PassSeconds operator+(PassSeconds a, const PassSeconds &b) {
+    return a += b;
+  }
+};
+
+/// What a bound adds up: the units of one LayerKey in parts that hang on few of
+/// its fields, neither scaled nor waiting for parameters or the host.
+struct UnitParts {
+  PassSeconds dense, expert; ///< layers without their routed experts
+  PassSeconds embedding, head;
+  PassSeconds mtp; ///< what a module adds to a layer
+};
+
 /// Everything of one LayerKey.
 struct UnitTimes {
   LayerTime dense, expert; ///< decoder layers; `expert` only for MoE models
@@ -93,13 +116,22 @@ public:
         links_(job, efficiency) {}
 
   UnitTimes units(const LayerKey &key) const;
+  /// Hangs on tp, cp, microBatch, sequenceParallel and method.
+  UnitParts parts(const LayerKey &key) const;
+  /// Hangs on tokens(key), ep and etp.
+  PassSeconds routedExperts(const LayerKey &key) const;
+  /// Tokens of a micro-batch that a rank routes.
+  double tokens(const LayerKey &key) const;
+  /// What the host needs to launch the kernels of one layer, a third of it in
+  /// the forward. Overlap.cpp.
+  double hostSeconds(const LayerKey &key, bool moe) const;
   const Links &links() const { return links_; }
   const Kernels &kernels() const { return kernels_; }
 
 private:
   struct Shape; ///< sizes on one rank
 
-  LayerTime layer(const LayerKey &key, bool moe) const;
+  LayerTime layer(const LayerKey &key, bool moe, bool routed) const;
   LayerTime embedding(const LayerKey &key) const;
   LayerTime head(const LayerKey &key) const;
   LayerTime mtp(const LayerKey &key, const LayerTime &layer,

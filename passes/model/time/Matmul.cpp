@@ -14,6 +14,7 @@
 #include "passes/model/time/Kernels.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 using namespace reckon;
@@ -57,6 +58,15 @@ Kernels::Kernels(const Job &job, const Efficiency &efficiency) : e(efficiency) {
 
 double Kernels::matmul(double m, double n, double k, bool fp8, double batch,
                        double outputBytes) const {
+  auto bits = [](double size) { return std::bit_cast<int64_t>(size); };
+  // Sizes are positive, so that the sign is free for the precision.
+  return known_.get({bits(m), bits(n), bits(k), bits(fp8 ? -batch : batch),
+                     bits(outputBytes)},
+                    [&] { return price(m, n, k, fp8, batch, outputBytes); });
+}
+
+double Kernels::price(double m, double n, double k, bool fp8, double batch,
+                      double outputBytes) const {
   bool low = fp8 && fp8Rate > 0;
   double rate = low ? fp8Rate : bf16Rate;
   double in = low ? 1 : width, out = outputBytes > 0 ? outputBytes : width;

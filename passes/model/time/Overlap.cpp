@@ -17,6 +17,19 @@
 using namespace reckon;
 using namespace reckon::model;
 
+double LayerModel::hostSeconds(const LayerKey &key, bool moe) const {
+  // With a capacity the shapes are known before the routing is.
+  bool waits = moe && job_.moeCapacityFactor <= 0;
+  double host = waits ? e_.hostExpert : e_.hostLayer;
+  if (key.tp > 1) {
+    auto t = static_cast<double>(key.tp);
+    host += e_.hostTensor * t / links_.perDomain({key.tp, 1});
+    if (key.pipeline)
+      host = std::max(host, e_.hostTensorPipeline * (2 + t));
+  }
+  return host;
+}
+
 void LayerModel::finish(LayerTime &time, const LayerKey &key, double parameters,
                         double expertParameters, bool moe) const {
   time.weightGrad.memory +=
@@ -49,15 +62,7 @@ void LayerModel::finish(LayerTime &time, const LayerKey &key, double parameters,
     }
   }
 
-  // With a capacity the shapes are known before the routing is.
-  bool waits = moe && job_.moeCapacityFactor <= 0;
-  double host = waits ? e_.hostExpert : e_.hostLayer;
-  if (key.tp > 1) {
-    auto t = static_cast<double>(key.tp);
-    host += e_.hostTensor * t / links_.perDomain({key.tp, 1});
-    if (key.pipeline)
-      host = std::max(host, e_.hostTensorPipeline * (2 + t));
-  }
+  double host = hostSeconds(key, moe);
   double forward = time.forwardSeconds();
   time.hostForward = std::max(0.0, host / 3 - forward);
   for (size_t i = 0; i < 3; ++i) {

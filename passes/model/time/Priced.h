@@ -6,6 +6,7 @@
 #ifndef RECKON_PASSES_MODEL_TIME_PRICED_H
 #define RECKON_PASSES_MODEL_TIME_PRICED_H
 
+#include "passes/model/KeyCache.h"
 #include "passes/model/time/TimeModel.h"
 
 #include <algorithm>
@@ -93,7 +94,24 @@ struct TimeModel::State {
 
   const KnownUnits &units(const LayerKey &key);
   LayerKey key(const Choice &choice) const;
-  double least(const PartialChoice &partial);
+  /// Seconds of one message between pipeline ranks.
+  double message(const Choice &choice) const;
+
+  // Bound.cpp.
+  class Work;
+  /// The units under one way of sequence and context parallelism.
+  struct Way {
+    bool sequenceParallel;
+    ContextMethod method;
+    UnitParts parts;
+  };
+  struct Ways {
+    std::vector<Way> ways;
+    double host[2][2]; ///< LayerModel::hostSeconds() by pipeline and experts
+  };
+  const Ways &ways(const PartialChoice &partial);
+  /// Of a step that is busy so long.
+  double bound(double busy, double micro) const;
 
   Job job;
   std::vector<EfficiencyRow> table;
@@ -104,9 +122,9 @@ struct TimeModel::State {
   LayerKey lastKey;
   const KnownUnits *last = nullptr;
   LayerParameters denseParameters, expertParameters;
-  double doublings = 0; ///< of the devices beyond 8
-  /// Least work of lowerBound() by key; shardDp holds the experts' ranks.
-  std::unordered_map<LayerKey, double, LayerKeyHash> leastWork;
+  double doublings = 0;                  ///< of the devices beyond 8
+  KeyCache<3, Ways> knownWays;           ///< by tp, cp and micro-batch
+  KeyCache<3, PassSeconds> knownExperts; ///< by a rank's tokens, ep and etp
   // Scratch of price().
   std::vector<StageDurations> stages;
   std::vector<RankLoad> ranks;

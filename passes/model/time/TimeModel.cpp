@@ -139,6 +139,19 @@ StageTime TimeModel::stage(const Choice &choice, int64_t stage) const {
   return {load.forward, load.backward - load.weight, load.weight};
 }
 
+double TimeModel::State::message(const Choice &choice) const {
+  if (choice.pp == 1)
+    return 0;
+  double tokens = static_cast<double>(choice.microBatch * job.model.sequence) /
+                  static_cast<double>(choice.cp);
+  double bytes =
+      layers.kernels().width * tokens * static_cast<double>(job.model.hidden);
+  if (efficiency.pipelineSplit > 0 || choice.sequenceParallel)
+    bytes /= static_cast<double>(choice.tp);
+  return efficiency.factor *
+         layers.links().message(job.withinDomain(1, choice.world()), bytes);
+}
+
 TimeModel::Priced TimeModel::price(const Choice &choice) const {
   State &s = *state_;
   const ModelShape &m = s.job.model;
@@ -212,13 +225,7 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
   const Links &links = s.layers.links();
   bool within = s.job.withinDomain(1, choice.world());
   if (p > 1) {
-    double tokens = static_cast<double>(choice.microBatch * m.sequence) /
-                    static_cast<double>(choice.cp);
-    double bytes =
-        s.layers.kernels().width * tokens * static_cast<double>(m.hidden);
-    if (e.pipelineSplit > 0 || choice.sequenceParallel)
-      bytes /= t;
-    result.message = e.factor * links.message(within, bytes);
+    result.message = s.message(choice);
     result.messages = exposedMessages(choice.schedule, p, choice.v,
                                       choice.numMicroBatches, e.pipelineHidden);
     if (m.tied && stages > 1)
@@ -250,75 +257,6 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
 
 double TimeModel::quickStep(const Choice &choice) const {
   return price(choice).step;
-}
-
-/// Work of all layers, the embedding and the head on one micro-batch, with the
-/// least that the open choices allow: no recomputation, nothing of data
-/// parallelism.
-double TimeModel::State::least(const PartialChoice &partial) {
-  const ModelShape &m = job.model;
-  LayerKey key;
-  key.tp = partial.tp;
-  key.cp = partial.cp;
-  key.ep = m.isMoe() ? partial.ep : 1;
-  key.microBatch = partial.microBatch;
-  key.pipeline = partial.pp > 1;
-  int64_t expertRanks = m.isMoe() ? partial.tp * partial.cp * partial.dp : 1;
-  LayerKey memo = key;
-  memo.shardDp = expertRanks;
-  auto found = leastWork.find(memo);
-  if (found != leastWork.end())
-    return found->second;
-
-  int64_t dense = m.isMoe() ? std::min(m.firstDense, m.layers) : m.layers;
-  auto denseLayers = static_cast<double>(dense);
-  auto expertLayers = static_cast<double>(m.layers - dense);
-  auto extra = static_cast<double>(m.mtpLayers);
-  double least = INFINITY;
-  auto consider = [&] {
-    const KnownUnits &u = units(key);
-    auto both = [](const UnitSeconds &unit) {
-      return unit.forward + unit.of(Recompute::None);
-    };
-    least = std::min(
-        least, denseLayers * both(u.dense) + expertLayers * both(u.expert) +
-                   extra * both(u.mtp) + both(u.embedding) + both(u.head));
-  };
-  for (bool sp : {false, true}) {
-    if (sp && partial.tp == 1)
-      break;
-    key.sequenceParallel = sp;
-    for (ContextMethod method : {ContextMethod::Ring, ContextMethod::AllGather,
-                                 ContextMethod::AllToAll}) {
-      key.method = partial.cp > 1 ? method : ContextMethod::None;
-      for (int64_t etp = 1; key.ep * etp <= std::max(key.ep, expertRanks);
-           ++etp) {
-        if (etp > 1 && (!m.isMoe() || m.expertFfn % etp != 0 ||
-                        expertRanks % (key.ep * etp) != 0))
-          continue;
-        key.etp = etp;
-        consider();
-      }
-      if (partial.cp == 1)
-        break;
-    }
-  }
-  return leastWork[memo] = least;
-}
-
-double TimeModel::lowerBound(const PartialChoice &partial) const {
-  State &s = *state_;
-  const Efficiency &e = s.efficiency;
-  double least = s.least(partial);
-  auto micro = static_cast<double>(
-      s.job.globalBatch /
-      std::max<int64_t>(1, partial.dp * partial.microBatch));
-  // The busiest rank has at least the mean.
-  double busy = micro * least / static_cast<double>(partial.pp);
-  // Rounding of sums in another order must not lift the bound above a choice.
-  return (busy * (1 + e.jitter * s.doublings) + e.stepOverhead +
-          e.factor * e.hostMicroBatch * micro) *
-         (1 - 1e-9);
 }
 
 std::vector<std::string> TimeModel::warnings() const {

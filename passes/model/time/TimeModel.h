@@ -35,7 +35,7 @@ struct StageTime {
 
 /// What is known of a choice before it is complete.
 struct PartialChoice {
-  int64_t tp = 1, cp = 1, pp = 1, dp = 1, ep = 1, microBatch = 1;
+  int64_t tp = 1, cp = 1, pp = 1, dp = 1, ep = 1, etp = 1, microBatch = 1;
 };
 
 class TimeModel {
@@ -59,9 +59,12 @@ public:
   const UnitTimes &units(const Choice &choice) const;
 
   /// At most quickStep() of every choice with these sizes, whatever its
-  /// schedule, chunks, layout, ZeRO stage, recomputation, sequence and expert
-  /// tensor parallelism and context method.
+  /// schedule, chunks, layout, ZeRO stage, recomputation, sequence parallelism
+  /// and context method.
   double lowerBound(const PartialChoice &choice) const;
+  /// At most quickStep() of `choice` with any layout, ZeRO stage and
+  /// recomputation; at least the bound of its sizes.
+  double wayBound(const Choice &choice) const;
 
   const Efficiency &efficiency() const;
   const Job &job() const;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <random>
 
 using namespace reckon;
 using namespace reckon::model;
@@ -193,6 +194,46 @@ TEST(Bubble, UnevenStagesAreNearTheSimulation) {
   Errors several = errorsOf(ScheduleKind::Interleaved, {2, 3, 4, 6});
   EXPECT_LT(several.most, 0.06);
   EXPECT_LT(several.mean(), 0.006);
+}
+
+// What prunes the search: no stages with that much work are done earlier.
+TEST(Bubble, NoStagesBeatTheLeastMakespan) {
+  std::mt19937 random(11);
+  std::uniform_real_distribution<double> seconds(0, 2);
+  for (ScheduleKind kind :
+       {ScheduleKind::GPipe, ScheduleKind::OneFOneB, ScheduleKind::Interleaved,
+        ScheduleKind::Bfs, ScheduleKind::ZbH1, ScheduleKind::ZbH2,
+        ScheduleKind::ZbV, ScheduleKind::DualPipeV})
+    for (int64_t p : {1, 2, 5, 8})
+      for (int64_t m : {1, 2, 5, 8, 24})
+        for (int64_t v : {1, 2, 3}) {
+          ScheduleShape shape{kind, p, v, m};
+          if (!whyNotSchedule(shape).empty())
+            continue;
+          for (int round = 0; round < 40; ++round) {
+            std::vector<StageDurations> stages(
+                static_cast<size_t>(shape.stages()), {1, 2, 1});
+            double work = 0;
+            for (StageDurations &stage : stages) {
+              // Alike, then at random, then with few that have most.
+              double scale = round >= 20 && seconds(random) < 1.5 ? 0.01 : 1;
+              if (round > 0) {
+                stage.forward = scale * seconds(random);
+                stage.weight = scale * seconds(random);
+                stage.backward = stage.weight + scale * seconds(random);
+              }
+              work += stage.forward + stage.backward;
+            }
+            double makespan = makespanFormula(shape, stages);
+            double least = leastMakespan(shape, work);
+            EXPECT_LE(least, makespan * (1 + 1e-12))
+                << scheduleName(kind) << " p=" << p << " m=" << m << " v=" << v;
+            // Not far below, or it would prune nothing.
+            if (round == 0 && v == 1 && m >= p &&
+                (kind == ScheduleKind::GPipe || kind == ScheduleKind::OneFOneB))
+              EXPECT_GT(least, 0.85 * makespan) << p << " " << m;
+          }
+        }
 }
 
 // p = 4, v = 4, m = 16: 3/64 of the work, 4.69 %.

@@ -56,23 +56,31 @@ TEST_P(Bounds, NeverExceedACombination) {
   Space space(spec);
   int64_t compared = 0;
   double nearest = 0; // largest bound / least step under its node
+  double nearestWay = 0;
   SpaceVisitor visitor;
   visitor.rejected = [](int64_t, const Misfit &) {};
   visitor.node = [&](const model::Choice &node, int64_t) {
     double step = evaluator.stepBound(node);
     uint64_t bytes = evaluator.memoryBound(node);
-    double least = 0;
-    space.leaves(
-        node,
-        [&](model::Choice &leaf) {
-          double seconds = evaluator.step(leaf);
-          ASSERT_LE(step, seconds * (1 + 1e-12));
-          ASSERT_LE(bytes, evaluator.peak(leaf).bytes);
-          ASSERT_LE(evaluator.assignmentBound(leaf), seconds);
-          least = least > 0 ? std::min(least, seconds) : seconds;
-          ++compared;
-        },
-        [](int64_t, const Misfit &) {});
+    double least = 0, below = 0;
+    LeafVisitor leaves;
+    leaves.rejected = visitor.rejected;
+    leaves.way = [&](const model::Choice &way, int64_t) {
+      below = evaluator.wayBound(way);
+      EXPECT_LE(step, below * (1 + 1e-12));
+      return true;
+    };
+    leaves.leaf = [&](model::Choice &leaf) {
+      double seconds = evaluator.step(leaf);
+      ASSERT_LE(step, seconds * (1 + 1e-12));
+      ASSERT_LE(below, seconds);
+      nearestWay = std::max(nearestWay, below / seconds);
+      ASSERT_LE(bytes, evaluator.peak(leaf).bytes);
+      ASSERT_LE(evaluator.assignmentBound(leaf), seconds);
+      least = least > 0 ? std::min(least, seconds) : seconds;
+      ++compared;
+    };
+    space.leaves(node, leaves);
     if (least > 0)
       nearest = std::max(nearest, step / least);
   };
@@ -80,6 +88,7 @@ TEST_P(Bounds, NeverExceedACombination) {
   EXPECT_GT(compared, 10000);
   // Bounds of nothing would pass the above.
   EXPECT_GT(nearest, 0.7);
+  EXPECT_GT(nearestWay, nearest);
 }
 
 INSTANTIATE_TEST_SUITE_P(Specs, Bounds, testing::Values(kDense, kExperts));

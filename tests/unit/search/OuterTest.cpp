@@ -72,6 +72,10 @@ public:
     return c.zero == 3 && c.tp > 4 ? "no" : "";
   }
   double stepBound(const model::Choice &c) override { return outerTime(c); }
+  double wayBound(const model::Choice &c) override {
+    return outerTime(c) + term(20, c.v) +
+           term(23, static_cast<int64_t>(c.schedule));
+  }
   double assignmentBound(const model::Choice &c) override {
     return outerTime(c);
   }
@@ -211,6 +215,25 @@ TEST(Outer, CountsEverythingWithoutPruning) {
       searchOuter(space, cost, bounds, {.top = 1, .prune = false});
   EXPECT_EQ(result.counts.feasible, static_cast<int64_t>(all.feasible.size()));
   EXPECT_EQ(result.counts.bound, 0);
+}
+
+TEST(Outer, AnyTellsWhetherSomethingFits) {
+  Spec spec = liftRestrictions(load());
+  Space space(spec);
+  int64_t fits = 0;
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    RandomCost cost(seed);
+    Bounds bounds{.memoryBytes = (900 + 400 * (seed % 6)) << 20,
+                  .maxBubble = 0.1 * static_cast<double>(seed % 5),
+                  .hostBytes = {}};
+    BruteForce all(space, cost, bounds, Objective::StepTime);
+    OuterResult result = searchOuter(space, cost, bounds, {.any = true});
+    EXPECT_EQ(result.best.empty(), all.feasible.empty()) << seed;
+    EXPECT_EQ(result.counts.feasible, all.feasible.empty() ? 0 : 1);
+    fits += !all.feasible.empty();
+  }
+  EXPECT_GT(fits, 0);
+  EXPECT_LT(fits, 12);
 }
 
 TEST(Masks, MinimalSetsAreThoseOfAllCombinations) {

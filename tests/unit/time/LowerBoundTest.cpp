@@ -77,10 +77,14 @@ void check(const Job &job, int count) {
     ASSERT_GT(c.numMicroBatches, 0);
     double step = model.quickStep(c);
     double bound =
-        model.lowerBound({c.tp, c.cp, c.pp, c.dp, c.ep, c.microBatch});
+        model.lowerBound({c.tp, c.cp, c.pp, c.dp, c.ep, c.etp, c.microBatch});
     ASSERT_LE(bound, step) << "tp " << c.tp << " cp " << c.cp << " pp " << c.pp
                            << " ep " << c.ep;
     ASSERT_GT(bound, 0);
+    // With the schedule: still for any layout and recomputation.
+    double way = model.wayBound(c);
+    ASSERT_LE(way, step) << toString(c.schedule) << " v " << c.v;
+    ASSERT_GE(way, bound);
   }
 }
 
@@ -106,8 +110,9 @@ TEST(LowerBound, IsNotFarBelow) {
   Job job = llama70b(1024, 512);
   model::Choice c = choice70b(job);
   TimeModel model(job);
-  EXPECT_GT(model.lowerBound({c.tp, c.cp, c.pp, c.dp, c.ep, c.microBatch}),
-            0.67 * model.quickStep(c));
+  EXPECT_GT(
+      model.lowerBound({c.tp, c.cp, c.pp, c.dp, c.ep, c.etp, c.microBatch}),
+      0.67 * model.quickStep(c));
 }
 
 } // namespace

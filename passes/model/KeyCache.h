@@ -9,8 +9,8 @@
 // so their order cannot reach a result.
 //
 //===----------------------------------------------------------------------===//
-#ifndef RECKON_PASSES_MODEL_ACCOUNT_KEYCACHE_H
-#define RECKON_PASSES_MODEL_ACCOUNT_KEYCACHE_H
+#ifndef RECKON_PASSES_MODEL_KEYCACHE_H
+#define RECKON_PASSES_MODEL_KEYCACHE_H
 
 #include <array>
 #include <cstddef>
@@ -70,4 +70,4 @@ private:
 
 } // namespace reckon::model
 
-#endif // RECKON_PASSES_MODEL_ACCOUNT_KEYCACHE_H
+#endif // RECKON_PASSES_MODEL_KEYCACHE_H
