@@ -52,9 +52,16 @@ private:
     }
     return sum;
   }
+  /// As ==, which calls memcmp.
+  static bool same(const Key &a, const Key &b) {
+    int64_t differ = 0;
+    for (size_t i = 0; i < N; ++i)
+      differ |= a[i] ^ b[i];
+    return differ == 0;
+  }
   size_t find(const Key &key) const {
     size_t mask = slots_.size() - 1, slot = hash(key) & mask;
-    while (slots_[slot] && entries_[slots_[slot] - 1].first != key)
+    while (slots_[slot] && !same(entries_[slots_[slot] - 1].first, key))
       slot = (slot + 1) & mask;
     return slot;
   }

@@ -196,6 +196,13 @@ private:
     space_.leaves(choice, visitor);
   }
 
+  void reject(LimitMask mask) {
+    counts_.bubble += (mask & bit(Limit::Bubble)) != 0;
+    counts_.memory += (mask & bit(Limit::Memory)) != 0;
+    counts_.hostMemory += (mask & bit(Limit::HostMemory)) != 0;
+    ++counts_.limits;
+  }
+
   void visit(model::Choice &leaf, bool prune) {
     if (!space_.refuses(leaf).empty()) {
       ++counts_.compilable;
@@ -210,42 +217,41 @@ private:
     ranked.bubble = cost_.bubble(leaf);
     LimitMask mask =
         ranked.bubble > bounds_.maxBubble ? bit(Limit::Bubble) : LimitMask{0};
-    if (mask && prune) {
-      ++counts_.bubble;
-      ++counts_.limits;
-      return;
-    }
-    if (prune && !options_.broken &&
-        cost_.memoryBound(leaf) > bounds_.memoryBytes) {
-      ++counts_.memory;
-      ++counts_.limits;
-      return;
-    }
-    if (options_.opened && !mask)
+    if (mask && prune)
+      return reject(mask);
+    ranked.hostBytes = cost_.hostBytes(leaf);
+    if (bounds_.hostBytes && ranked.hostBytes > *bounds_.hostBytes)
+      mask |= bit(Limit::HostMemory);
+    bool skips = prune && !options_.broken;
+    if (skips && cost_.memoryBound(leaf) > bounds_.memoryBytes)
+      mask |= bit(Limit::Memory);
+    if (skips && mask)
+      return reject(mask);
+    if (options_.opened && !(mask & bit(Limit::Bubble)))
       options_.opened(leaf);
-    ranked.seconds = cost_.step(leaf);
-    if (prune && behind(ranked.seconds)) {
-      ++counts_.bound;
-      return;
+    // While nothing fits, what a choice costs is of no interest.
+    bool first = kept_.cutoff() == std::numeric_limits<int64_t>::max();
+    if (!skips || !first) {
+      ranked.seconds = cost_.step(leaf);
+      if (prune && behind(ranked.seconds)) {
+        ++counts_.bound;
+        return;
+      }
     }
     ranked.peak = options_.broken ? cost_.peak(leaf)
                                   : cost_.peakUpTo(leaf, bounds_.memoryBytes);
     if (ranked.peak.bytes > bounds_.memoryBytes)
       mask |= bit(Limit::Memory);
-    ranked.hostBytes = cost_.hostBytes(leaf);
-    if (bounds_.hostBytes && ranked.hostBytes > *bounds_.hostBytes)
-      mask |= bit(Limit::HostMemory);
     if (mask) {
-      counts_.bubble += (mask & bit(Limit::Bubble)) != 0;
-      counts_.memory += (mask & bit(Limit::Memory)) != 0;
-      counts_.hostMemory += (mask & bit(Limit::HostMemory)) != 0;
-      ++counts_.limits;
+      reject(mask);
       if (options_.broken) {
         ranked.choice = leaf;
         options_.broken(ranked, mask);
       }
       return;
     }
+    if (skips && first)
+      ranked.seconds = cost_.step(leaf);
     ++counts_.feasible;
     rank(ranked, options_.objective);
     if (ranked.primary > kept_.cutoff())

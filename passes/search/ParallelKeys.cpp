@@ -96,7 +96,7 @@ std::vector<std::string> search::keyDomain(const Spec &spec, Limit limit) {
   else if (limit == Limit::MicroBatch)
     all = divisors(*spec.training.globalBatchSize);
   else if (limit == Limit::VirtualPipeline)
-    for (int64_t v = 1; v <= 16; ++v)
+    for (int64_t v = 1; v <= *spec.model.numHiddenLayers; ++v)
       all.push_back(v);
   else
     all = divisors(spec.cluster.worldSize());

@@ -51,8 +51,6 @@ std::vector<T> allowed(const reckon::Choice<T> &key,
 
 /// Tokens of a rank below which more context parallelism is not tried.
 constexpr int64_t kLeastContextTokens = 512;
-/// More chunks a rank are not tried unless asked for.
-constexpr int64_t kMostChunks = 16;
 
 bool needsTwoChunks(PipelineSchedule schedule) {
   return schedule == PipelineSchedule::ZbV ||
@@ -112,7 +110,7 @@ std::vector<Space::Pair> Space::pairs(int64_t pp) const {
       continue;
     }
     if (chunks.isAuto && chunks.values.empty()) {
-      int64_t most = std::min(fillableStages() / pp, kMostChunks);
+      int64_t most = fillableStages() / pp;
       if (!open_.pipelineLayout->empty())
         most = static_cast<int64_t>(open_.pipelineLayout->size()) / pp;
       for (int64_t v = 2; v <= most; ++v)
