@@ -177,7 +177,7 @@ int reckon::planMain(int argc, char **argv) {
   if (format == "text" && pareto)
     text += search::paretoText(report.pareto);
   if (format == "text" && report.whyNot)
-    text += search::whyNotText(why, result, changed);
+    text += search::whyNotText(why, result, *spec, changed);
   if (output.empty()) {
     std::fputs(text.c_str(), stdout);
   } else if (Status status = systemFiles().write(output, text); !status) {

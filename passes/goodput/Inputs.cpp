@@ -6,6 +6,7 @@
 #include "passes/goodput/Inputs.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace reckon;
 using namespace reckon::goodput;
@@ -34,6 +35,32 @@ Inputs Inputs::withGpus(double count) const {
   return other;
 }
 
+Inputs Inputs::withPlan(const PlanFacts &facts) const {
+  Inputs other = *this;
+  other.plan = facts;
+  other.bytesPerGpu =
+      checkpointBytes / static_cast<double>(gpus) * facts.heaviestStage;
+  other.copySeconds = other.bytesPerGpu / copyBandwidth;
+  if (!stallGiven)
+    other.terms.delta =
+        overheadSeconds +
+        (async ? std::max(0.0, other.copySeconds - facts.readOnlySeconds)
+               : writeSeconds);
+  return other;
+}
+
+std::optional<double> Inputs::wallStep() const {
+  std::optional<double> tau = interval();
+  if (!tau)
+    return std::nullopt;
+  return plan.stepSeconds / goodput::goodput(terms, *tau);
+}
+
+std::optional<double> Inputs::wallStepBound(double stepSeconds) const {
+  return withPlan({.stepSeconds = stepSeconds, .readOnlySeconds = HUGE_VAL})
+      .wallStep();
+}
+
 Inputs goodput::makeInputs(const Spec &spec, const PlanFacts &plan) {
   const ResilienceSpec &resilience = spec.cluster.resilience;
   Inputs in;
@@ -41,34 +68,26 @@ Inputs goodput::makeInputs(const Spec &spec, const PlanFacts &plan) {
   in.gpuMtbfHours = *spec.cluster.gpuMtbfHours;
   in.pricePerGpuHour = *spec.cluster.pricePerGpuHour;
   in.trainSteps = *spec.training.trainSteps;
-  in.plan = plan;
   in.async = *spec.training.checkpoint.async;
 
   in.bytesPerParameter = *spec.training.precision == Precision::Fp32 ? 12 : 14;
   in.checkpointBytes =
       in.bytesPerParameter *
       static_cast<double>(model::modelShape(spec).parameters());
-  in.bytesPerGpu =
-      in.checkpointBytes / static_cast<double>(in.gpus) * plan.heaviestStage;
   in.storageBandwidth = resilience.checkpointBandwidthGbs.given
                             ? *resilience.checkpointBandwidthGbs * 1e9
                             : 2e9 * static_cast<double>(*spec.cluster.nodes);
   in.copyBandwidth = *resilience.copyBandwidthGbs * 1e9;
   in.writeSeconds = in.checkpointBytes / in.storageBandwidth;
-  in.copySeconds = in.bytesPerGpu / in.copyBandwidth;
+  in.overheadSeconds = *resilience.checkpointOverheadS;
 
   in.terms.mtbf = jobMtbf(in.gpuMtbfHours, static_cast<double>(in.gpus)) * 3600;
   in.stallGiven = resilience.checkpointStallS.given;
   if (in.stallGiven)
     in.terms.delta = *resilience.checkpointStallS;
-  else if (in.async)
-    in.terms.delta = *resilience.checkpointOverheadS +
-                     std::max(0.0, in.copySeconds - plan.readOnlySeconds);
-  else
-    in.terms.delta = *resilience.checkpointOverheadS + in.writeSeconds;
   in.terms.detect = *resilience.detectS;
   in.terms.restart = *resilience.restartS;
   in.loadGiven = resilience.loadS.given;
   in.terms.load = in.loadGiven ? *resilience.loadS : in.writeSeconds;
-  return in;
+  return in.withPlan(plan);
 }

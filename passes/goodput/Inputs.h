@@ -42,6 +42,7 @@ struct Inputs {
   bool async = true;           ///< save to host memory, write beside training
   double writeSeconds = 0;     ///< of a checkpoint to storage
   double copySeconds = 0;      ///< of a rank's share to host memory
+  double overheadSeconds = 0;  ///< of a save, which nothing hides
 
   Terms terms;
   bool stallGiven = false, loadGiven = false; ///< by the spec, not derived
@@ -55,6 +56,19 @@ struct Inputs {
   /// The same job's inputs on another number of devices, with the same delta,
   /// T and step time.
   Inputs withGpus(double gpus) const;
+  /// The same job's inputs under another plan.
+  Inputs withPlan(const PlanFacts &plan) const;
+
+  /// Expected wall seconds for each step of `plan.stepSeconds`: step / G.
+  /// Nothing without progress.
+  std::optional<double> wallStep() const;
+  /// At most wallStep() under any plan whose step takes `stepSeconds` or more,
+  /// and nothing only where none of them makes progress. At a fixed tau, G
+  /// falls as delta rises and does not depend on the step; so the least delta
+  /// any plan can have, the copy wholly hidden, bounds it. tau is the best one
+  /// of those not below leastInterval(), and a longer step leaves fewer. Hence
+  /// step / G is least for the shortest step with that delta.
+  std::optional<double> wallStepBound(double stepSeconds) const;
 };
 
 /// Asynchronous: delta = overhead + max(0, copy - forward and backward); the

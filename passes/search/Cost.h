@@ -45,6 +45,15 @@ public:
   /// Why the representation cannot express the choice; empty when it can.
   virtual std::string forbids(const model::Choice &choice) = 0;
 
+  /// Expected wall seconds for each step of a choice whose step takes
+  /// `stepSeconds`, failures and checkpoints included; infinite where more is
+  /// lost than done. By default nothing fails.
+  virtual double wallStep(const model::Choice &, double stepSeconds) {
+    return stepSeconds;
+  }
+  /// At most wallStep() of any choice whose step takes `stepSeconds` or more.
+  virtual double wallStepBound(double stepSeconds) { return stepSeconds; }
+
   /// At most step() of any completion of `outer`, of which tp, cp, pp, dp, ep,
   /// etp and the micro-batches are set and the rest is open.
   virtual double stepBound(const model::Choice &outer) = 0;

@@ -6,15 +6,17 @@
 #include "passes/search/Evaluate.h"
 
 #include "passes/model/account/Representation.h"
+#include "passes/search/Goodput.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace reckon;
 using namespace reckon::search;
 
 Evaluator::Evaluator(const Spec &spec)
     : job_(model::makeJob(spec)), accountant_(job_), time_(job_),
-      bounds_(Bounds::of(spec)) {}
+      training_(goodput::makeInputs(spec, {})), bounds_(Bounds::of(spec)) {}
 
 double Evaluator::step(const model::Choice &choice) {
   return time_.quickStep(choice);
@@ -62,6 +64,27 @@ uint64_t Evaluator::hostBytes(const model::Choice &choice) {
 
 std::string Evaluator::forbids(const model::Choice &choice) {
   return model::representationForbids(job_.representation, choice, job_.model);
+}
+
+double Evaluator::wallStep(const model::Choice &choice, double stepSeconds) {
+  goodput::PlanFacts facts{.stepSeconds = stepSeconds};
+  if (training_.async && !training_.stallGiven) {
+    facts.readOnlySeconds =
+        std::max(0.0, stepSeconds - time_.quickOptimizer(choice));
+    // No stage holds more than everything; mostly even that copy is hidden.
+    facts.heaviestStage = static_cast<double>(choice.pp);
+    if (training_.withPlan(facts).copySeconds > facts.readOnlySeconds) {
+      HeaviestStage heaviest;
+      for (int64_t rank = 0; rank < choice.pp; ++rank)
+        heaviest.add(accountant_.memory(choice, rank));
+      facts.heaviestStage = heaviest.overMean();
+    }
+  }
+  return training_.withPlan(facts).wallStep().value_or(HUGE_VAL);
+}
+
+double Evaluator::wallStepBound(double stepSeconds) {
+  return training_.wallStepBound(stepSeconds).value_or(HUGE_VAL);
 }
 
 double Evaluator::stepBound(const model::Choice &outer) {

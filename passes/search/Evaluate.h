@@ -6,6 +6,7 @@
 #ifndef RECKON_PASSES_SEARCH_EVALUATE_H
 #define RECKON_PASSES_SEARCH_EVALUATE_H
 
+#include "passes/goodput/Inputs.h"
 #include "passes/model/KeyCache.h"
 #include "passes/model/account/Accountant.h"
 #include "passes/model/time/TimeModel.h"
@@ -40,6 +41,8 @@ public:
   double bubble(const model::Choice &choice) override;
   uint64_t hostBytes(const model::Choice &choice) override;
   std::string forbids(const model::Choice &choice) override;
+  double wallStep(const model::Choice &choice, double stepSeconds) override;
+  double wallStepBound(double stepSeconds) override;
   double stepBound(const model::Choice &outer) override;
   double wayBound(const model::Choice &way) override;
   double assignmentBound(const model::Choice &choice) override;
@@ -59,6 +62,7 @@ private:
   model::Job job_;
   model::Accountant accountant_;
   model::TimeModel time_;
+  goodput::Inputs training_; ///< without a plan
   Bounds bounds_;
   model::KeyCache<5, double> bubbles_; ///< by the fields of the shape
 };

@@ -13,24 +13,41 @@
 using namespace reckon;
 using namespace reckon::search;
 
+void HeaviestStage::add(const model::StageMemory &stage) {
+  auto bytes = static_cast<double>(stage.parameters);
+  most_ = std::max(most_, bytes);
+  sum_ += bytes;
+  ++count_;
+}
+
+double HeaviestStage::overMean() const {
+  return sum_ > 0 ? most_ * count_ / sum_ : 1;
+}
+
 goodput::PlanFacts search::planFacts(const Candidate &candidate) {
   goodput::PlanFacts facts;
   facts.stepSeconds = candidate.time.step;
   facts.readOnlySeconds =
       std::max(0.0, candidate.time.step - candidate.time.optimizer);
   facts.mfu = candidate.time.mfu;
-  double most = 0, sum = 0;
-  for (const model::StageMemory &stage : candidate.stages) {
-    most = std::max(most, static_cast<double>(stage.parameters));
-    sum += static_cast<double>(stage.parameters);
-  }
-  if (sum > 0)
-    facts.heaviestStage =
-        most * static_cast<double>(candidate.stages.size()) / sum;
+  HeaviestStage heaviest;
+  for (const model::StageMemory &stage : candidate.stages)
+    heaviest.add(stage);
+  facts.heaviestStage = heaviest.overMean();
   return facts;
 }
 
-double search::timeToTrain(const Spec &spec, const Candidate &candidate) {
-  return goodput::trainingCost(goodput::makeInputs(spec, planFacts(candidate)))
-      .wallSeconds.value_or(HUGE_VAL);
+ObjectiveValue search::objectiveValue(const Spec &spec,
+                                      const Candidate &candidate) {
+  Objective objective = *spec.search.objective;
+  const char *name = toString(objective);
+  if (objective == Objective::StepTime)
+    return {name, candidate.time.step, "s"};
+  if (objective == Objective::Memory)
+    return {name, static_cast<double>(candidate.peakArena()), "bytes"};
+  goodput::TrainingCost cost =
+      goodput::trainingCost(goodput::makeInputs(spec, planFacts(candidate)));
+  if (objective == Objective::TimeToTrain)
+    return {name, cost.wallSeconds.value_or(HUGE_VAL), "s"};
+  return {name, cost.wallSeconds ? cost.dollars : HUGE_VAL, "dollars"};
 }

@@ -33,8 +33,20 @@ static int64_t nanoseconds(double seconds) {
   return std::llround(seconds * 1e9);
 }
 
+/// The key of a step that takes `wall` seconds on average, failures included,
+/// and `seconds` without any.
+static int64_t wallKey(double wall, double seconds) {
+  // Half of all keys, 146 years a step, is for those without progress.
+  constexpr int64_t noProgress = std::numeric_limits<int64_t>::max() / 2;
+  if (wall < static_cast<double>(noProgress) * 1e-9)
+    return nanoseconds(wall);
+  return noProgress + std::min(nanoseconds(seconds), noProgress);
+}
+
 void search::rank(Ranked &ranked, Objective objective) {
-  ranked.primary = nanoseconds(ranked.seconds);
+  ranked.primary = countsFailures(objective)
+                       ? wallKey(ranked.wall, ranked.seconds)
+                       : nanoseconds(ranked.seconds);
   ranked.secondary = static_cast<int64_t>(ranked.peak.bytes);
   if (objective == Objective::Memory)
     std::swap(ranked.primary, ranked.secondary);
@@ -147,6 +159,14 @@ private:
     counts_.misfits[why] += count;
   }
 
+  /// Of Ranked::primary of choices whose step takes `seconds` or more.
+  int64_t leastKey(double seconds) {
+    if (!countsFailures(options_.objective))
+      return nanoseconds(seconds);
+    // Rounding must not lift it above the key of such a choice.
+    return wallKey(cost_.wallStepBound(seconds), seconds) - 1;
+  }
+
   void collect() {
     SpaceVisitor visitor;
     visitor.rejected = [&](int64_t count, const Misfit &why) {
@@ -158,7 +178,7 @@ private:
       // What needs least memory is likely to fit.
       bool byBytes = options_.any || options_.objective == Objective::Memory;
       int64_t bound = byBytes ? static_cast<int64_t>(cost_.memoryBound(choice))
-                              : nanoseconds(cost_.stepBound(choice));
+                              : leastKey(cost_.stepBound(choice));
       precision_ = choice.precision;
       nodes_.emplace_back(choice, leaves, bound, counts_.nodes++);
     };
@@ -168,9 +188,9 @@ private:
   bool enough() const { return options_.any && counts_.feasible > 0; }
 
   /// Proved to be ranked behind the choices kept.
-  bool behind(double seconds) const {
+  bool behind(double seconds) {
     bool byTime = options_.objective != Objective::Memory;
-    return enough() || (byTime && nanoseconds(seconds) > kept_.cutoff());
+    return enough() || (byTime && leastKey(seconds) > kept_.cutoff());
   }
 
   void open(const Node &node, bool prune) {
@@ -253,6 +273,8 @@ private:
     if (skips && first)
       ranked.seconds = cost_.step(leaf);
     ++counts_.feasible;
+    if (countsFailures(options_.objective))
+      ranked.wall = cost_.wallStep(leaf, ranked.seconds);
     rank(ranked, options_.objective);
     if (ranked.primary > kept_.cutoff())
       return;

@@ -32,11 +32,13 @@ struct Bounds {
 struct Ranked {
   model::Choice choice;
   double seconds = 0;
+  double wall = 0; ///< CostModel::wallStep(), where the objective asks for it
   Peak peak;
   double bubble = 0;
   uint64_t hostBytes = 0;
-  /// Of the objective: whole nanoseconds, or bytes. Whole, so that the order
-  /// does not hang on the last bit.
+  /// Of the objective: whole nanoseconds of a step, of a step with its share
+  /// of failures and checkpoints, or bytes. Whole, so that the order does not
+  /// hang on the last bit.
   int64_t primary = 0;
   int64_t secondary = 0;
 
@@ -97,9 +99,15 @@ inline constexpr int64_t kWholeSpace = 20000;
 OuterResult searchOuter(const Space &space, CostModel &cost,
                         const Bounds &bounds, const OuterOptions &options);
 
-/// Ranks by the objective; StepTime, TimeToTrain and Cost order the choices of
-/// one machine alike.
+/// Ranks by the objective. TimeToTrain and Cost order the choices of one
+/// machine alike, since its hours all cost the same; choices that make no
+/// progress come after all that do, by their step.
 void rank(Ranked &ranked, Objective objective);
+
+/// Whether the objective counts failures and checkpoints.
+inline bool countsFailures(Objective objective) {
+  return objective == Objective::TimeToTrain || objective == Objective::Cost;
+}
 
 /// The masks of every combination with the user's restrictions lifted.
 MaskTable violationMasks(const Spec &spec, CostModel &cost);

@@ -47,7 +47,7 @@ nlohmann::ordered_json neighboursJson(const std::vector<Neighbour> &all);
 /// By how much what was asked about loses against the first candidate, or on
 /// which limit. `changed` is the spec with it.
 std::string whyNotText(const WhyNot &why, const SearchResult &result,
-                       const Spec &changed);
+                       const Spec &spec, const Spec &changed);
 nlohmann::ordered_json whyNotJson(const WhyNot &why,
                                   const SearchResult &result);
 

@@ -1,33 +1,23 @@
-//===- ReportExplain.cpp - neighbours and why-not for people --------------===//
+//===- ReportExplain.cpp - what fits instead, and what it costs -----------===//
 //
 // Part of Reckon, under the Apache License v2.0.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/search/ParallelKeys.h"
 #include "passes/search/Report.h"
+#include "passes/search/ReportFormat.h"
+#include "passes/search/ReportParts.h"
 
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 
 using namespace reckon;
 using namespace reckon::search;
+using namespace reckon::search::text;
 using Json = nlohmann::ordered_json;
 
 namespace {
 
 constexpr double kGib = 1073741824.0;
-
-[[gnu::format(printf, 1, 2)]] std::string format(const char *pattern, ...) {
-  va_list arguments, again;
-  va_start(arguments, pattern);
-  va_copy(again, arguments);
-  std::string text(std::vsnprintf(nullptr, 0, pattern, arguments), '\0');
-  std::vsnprintf(text.data(), text.size() + 1, pattern, again);
-  va_end(arguments);
-  va_end(again);
-  return text;
-}
 
 std::string shortKey(Limit limit) {
   std::string key = limitKey(limit);
@@ -74,6 +64,56 @@ std::string question(const WhyNot &why) {
 
 } // namespace
 
+std::string search::infeasibleText(const ReportInput &input) {
+  const Infeasible &why = *input.result.infeasible;
+  std::string limits;
+  for (const std::string &limit : why.conflict)
+    limits += (limits.empty() ? "" : " and ") + limit;
+  std::string text =
+      "reckon: error: nothing fits: " + limits +
+      (why.conflict.size() > 1 ? " together reject" : " rejects") + " all " +
+      grouped(input.result.space) + " combinations\n";
+  for (const std::string &reason : why.reasons)
+    text += "  " + reason + "\n";
+  if (why.closest) {
+    const Candidate &closest = *why.closest;
+    text += "  closest: " + choiceLine(closest.choice) + "\n";
+    if (why.shortfallBytes)
+      text += "  stage " + std::to_string(closest.peakStage) + " needs " +
+              gib(closest.peakArena()) + ", " + gib(why.shortfallBytes) +
+              " more than the limit of " +
+              gib(input.spec.constraints.memoryLimitBytes()) + "\n";
+    if (closest.bubbleFraction > *input.spec.constraints.maxBubble)
+      text += format("  its bubble is %.4f, max_bubble %.4g\n",
+                     closest.bubbleFraction, *input.spec.constraints.maxBubble);
+  }
+  for (Limit limit : why.limits)
+    if (limit == Limit::HostMemory && why.closest)
+      text += "  a node stages " + gib(why.closest->hostBytes) +
+              " of checkpoint in host memory\n";
+  for (Limit limit : why.limits)
+    if (limit != Limit::Divisibility)
+      text += "  " + limitLoc(input.spec, limit).str() + ": " +
+              limitKey(limit) +
+              (limitGiven(input.spec, limit) ? "" : ", a default") + "\n";
+  if (why.checked && why.limits.size() > 1)
+    text += "  without any one of them something would fit\n";
+  if (why.nearest.empty())
+    text += "  no change that was tried makes it fit\n";
+  for (const NearestChange &change : why.nearest) {
+    std::string settings;
+    for (const Setting &setting : change.settings)
+      settings += (settings.empty() ? "" : " and ") + setting.key + ": " +
+                  setting.value;
+    text +=
+        format("  fits with %s (%s; %s a step, peak %s)\n", settings.c_str(),
+               choiceLine(change.candidate.choice).c_str(),
+               seconds(change.candidate.time.step).c_str(),
+               gib(change.candidate.peakBytes()).c_str());
+  }
+  return text;
+}
+
 std::string search::neighboursText(const std::vector<Neighbour> &all) {
   std::string text = "\nOne step away from the choice (evenly laid out)\n";
   for (const Neighbour &n : all) {
@@ -117,7 +157,7 @@ Json search::neighboursJson(const std::vector<Neighbour> &all) {
 }
 
 std::string search::whyNotText(const WhyNot &why, const SearchResult &result,
-                               const Spec &changed) {
+                               const Spec &spec, const Spec &changed) {
   std::string text = "\nWhy not " + question(why) + "\n";
   if (!why.problem.empty())
     return text + "  it contradicts the spec:\n" + why.problem + "\n";
@@ -147,6 +187,10 @@ std::string search::whyNotText(const WhyNot &why, const SearchResult &result,
                  (static_cast<double>(other.peakBytes()) -
                   static_cast<double>(best.peakBytes())) /
                      kGib);
+  ObjectiveValue here = objectiveValue(spec, best),
+                 there = objectiveValue(changed, other);
+  text += format("  objective %s: %s, %s with the choice\n", here.name,
+                 objectiveText(there).c_str(), objectiveText(here).c_str());
   for (const Item &item : timeItems(best, other))
     if (std::fabs(item.theirs - item.ours) >= 5e-6)
       text += format("    %-24s %11.2f ms -> %11.2f ms  %+11.2f ms\n",

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/search/Report.h"
+#include "passes/search/ReportParts.h"
 
 #include "passes/model/ModelShape.h"
 #include "passes/model/time/ModelFlops.h"
@@ -56,7 +57,7 @@ static Json memoryJson(const Candidate &candidate, int64_t limit) {
           {"stages", stages}};
 }
 
-static Json candidateJson(const Candidate &candidate, int64_t limit) {
+static Json candidateJson(const Candidate &candidate, const Spec &spec) {
   const model::StepTime &time = candidate.time;
   Json losses = Json::array(), communication = Json::array();
   for (const model::MfuLoss &loss : time.losses)
@@ -72,26 +73,29 @@ static Json candidateJson(const Candidate &candidate, int64_t limit) {
          {"link", entry.link},
          {"time_s", entry.seconds},
          {"exposed_s", entry.exposed}});
-  Json json = {{"parallelism", choiceJson(candidate.choice)},
-               {"memory", memoryJson(candidate, limit)},
-               {"time",
-                {{"step_s", time.step},
-                 {"ideal_s", time.ideal},
-                 {"compute_s", time.compute},
-                 {"bubble_s", time.bubble},
-                 {"exposed_communication_s", time.exposedCommunication},
-                 {"optimizer_s", time.optimizer},
-                 {"other_s", time.other}}},
-               {"bubble_fraction", candidate.bubbleFraction},
-               {"throughput",
-                {{"tokens_per_s", time.tokensPerSecond},
-                 {"tokens_per_s_per_gpu", time.tokensPerSecondPerDevice},
-                 {"tflops_per_gpu", time.tflopsPerDevice},
-                 {"mfu", time.mfu},
-                 {"hfu", time.hfu}}},
-               {"mfu_loss", losses},
-               {"communication", communication},
-               {"runnable", candidate.notRunnable.empty()}};
+  Json json = {
+      {"parallelism", choiceJson(candidate.choice)},
+      {"memory", memoryJson(candidate, spec.constraints.memoryLimitBytes())},
+      {"time",
+       {{"step_s", time.step},
+        {"ideal_s", time.ideal},
+        {"compute_s", time.compute},
+        {"bubble_s", time.bubble},
+        {"exposed_communication_s", time.exposedCommunication},
+        {"optimizer_s", time.optimizer},
+        {"other_s", time.other}}},
+      {"bubble_fraction", candidate.bubbleFraction},
+      {"throughput",
+       {{"tokens_per_s", time.tokensPerSecond},
+        {"tokens_per_s_per_gpu", time.tokensPerSecondPerDevice},
+        {"tflops_per_gpu", time.tflopsPerDevice},
+        {"mfu", time.mfu},
+        {"hfu", time.hfu}}},
+      {"mfu_loss", losses},
+      {"communication", communication},
+      {"objective", objectiveJson(candidate, spec)},
+      {"training", trainingJson(candidate, spec)},
+      {"runnable", candidate.notRunnable.empty()}};
   if (!candidate.notRunnable.empty())
     json["not_runnable_because"] = candidate.notRunnable;
   return json;
@@ -114,11 +118,11 @@ static Json proofJson(const Proof &proof) {
           {"parts", parts}};
 }
 
-static Json comparedJson(const std::vector<Compared> &all, int64_t limit) {
+static Json comparedJson(const std::vector<Compared> &all, const Spec &spec) {
   Json list = Json::array();
   for (const Compared &each : all) {
     Json json =
-        each.candidate ? candidateJson(*each.candidate, limit) : Json::object();
+        each.candidate ? candidateJson(*each.candidate, spec) : Json::object();
     json["name"] = each.name;
     if (!each.problem.empty())
       json["problem"] = each.problem;
@@ -138,7 +142,7 @@ static Json rejectedJson(const RejectedCounts &out) {
           {"bound", out.bound}};
 }
 
-static Json infeasibleJson(const Infeasible &infeasible, int64_t limit) {
+static Json infeasibleJson(const Infeasible &infeasible, const Spec &spec) {
   Json nearest = Json::array();
   for (const NearestChange &change : infeasible.nearest) {
     Json settings = Json::object();
@@ -150,7 +154,7 @@ static Json infeasibleJson(const Infeasible &infeasible, int64_t limit) {
       settings[setting.key] = value;
     }
     nearest.push_back({{"change", settings},
-                       {"candidate", candidateJson(change.candidate, limit)}});
+                       {"candidate", candidateJson(change.candidate, spec)}});
   }
   Json json = {{"conflict", infeasible.conflict},
                {"shortfall_bytes", infeasible.shortfallBytes},
@@ -176,7 +180,7 @@ std::string search::reportJson(const ReportInput &input) {
 
   Json candidates = Json::array();
   for (const Candidate &candidate : result.candidates)
-    candidates.push_back(candidateJson(candidate, limit));
+    candidates.push_back(candidateJson(candidate, spec));
   Json json = {
       {"schema", "reckon.plan/1"},
       {"model",
@@ -204,13 +208,13 @@ std::string search::reportJson(const ReportInput &input) {
        {{"memory_bytes", limit}, {"max_bubble", *spec.constraints.maxBubble}}},
       {"infeasible", nullptr}};
   if (result.runnable)
-    json["compilable"] = candidateJson(*result.runnable, limit);
+    json["compilable"] = candidateJson(*result.runnable, spec);
   if (!result.compared.empty())
-    json["compared"] = comparedJson(result.compared, limit);
+    json["compared"] = comparedJson(result.compared, spec);
   if (result.schedule)
     json["schedule"] = scheduleJson(*result.schedule);
   if (result.infeasible)
-    json["infeasible"] = infeasibleJson(*result.infeasible, limit);
+    json["infeasible"] = infeasibleJson(*result.infeasible, spec);
   json["neighbours"] = neighboursJson(input.neighbours);
   if (!input.pareto.empty())
     json["pareto"] = paretoJson(input.pareto);

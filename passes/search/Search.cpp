@@ -8,6 +8,7 @@
 #include "passes/search/Assign.h"
 #include "passes/search/Evaluate.h"
 #include "passes/search/Explain.h"
+#include "passes/search/Goodput.h"
 #include "passes/search/Outer.h"
 
 #include <algorithm>
@@ -34,15 +35,14 @@ static void record(SearchResult &result, const Counts &counts) {
 }
 
 /// What the loop over all combinations proved.
-static Proved enumerationProof(const Counts &counts, const Ranked &best,
-                               Objective objective) {
-  bool memory = objective == Objective::Memory;
+static Proved enumerationProof(const Counts &counts,
+                               const ObjectiveValue &best) {
   return {.what = "outer",
           .method = "enumeration",
           .optimal = true,
-          .bound = memory ? static_cast<double>(best.peak.bytes) : best.seconds,
+          .bound = best.value,
           .gap = 0,
-          .unit = memory ? "bytes" : "s",
+          .unit = best.unit,
           .text = "all " + std::to_string(counts.space) +
                   " combinations were evaluated or excluded by a bound"};
 }
@@ -64,7 +64,7 @@ SearchResult search::search(const Spec &spec, const SearchOptions &options) {
   for (const Ranked &ranked : found.best)
     result.candidates.push_back(evaluator.candidate(ranked.choice));
   result.proof.parts.push_back(enumerationProof(
-      found.counts, found.best.front(), *spec.search.objective));
+      found.counts, objectiveValue(spec, result.candidates.front())));
   result.proof.optimal = true;
   result.proof.bound = result.proof.parts.front().bound;
   result.proof.space = "even layouts";
@@ -132,10 +132,10 @@ std::string Proof::sentence() const {
   if (optimal)
     return "optimal in this space (" + space + ")";
   char text[160];
-  bool bytes = !parts.empty() && parts.front().unit == "bytes";
+  std::string unit = parts.empty() ? "s" : parts.front().unit;
   std::snprintf(text, sizeof text,
-                bytes ? "within %.2g %%, bound %.0f bytes"
-                      : "within %.2g %%, bound %.6g s",
-                100 * gap, bound);
+                unit == "s" ? "within %.2g %%, bound %.6g %s"
+                            : "within %.2g %%, bound %.0f %s",
+                100 * gap, bound, unit.c_str());
   return std::string(text) + " (" + space + ")";
 }

@@ -97,7 +97,7 @@ struct Proved {
   bool optimal = false;
   double bound = 0; ///< no solution of that space is below, in `unit`
   double gap = 0;   ///< value / bound - 1; 0 when optimal
-  std::string unit; ///< `s`, `bytes`
+  std::string unit; ///< `s`, `dollars`, `bytes`
   std::string text; ///< a sentence
 };
 
@@ -105,7 +105,7 @@ struct Proof {
   /// The choice is the best of the whole space named in `space`.
   bool optimal = false;
   double gap = 0;
-  double bound = 0; ///< seconds, or bytes for objective memory
+  double bound = 0; ///< in the objective's unit
   std::string space;
   std::vector<Proved> parts;
 

@@ -259,6 +259,10 @@ double TimeModel::quickStep(const Choice &choice) const {
   return price(choice).step;
 }
 
+double TimeModel::quickOptimizer(const Choice &choice) const {
+  return price(choice).optimizer;
+}
+
 std::vector<std::string> TimeModel::warnings() const {
   const Efficiency &e = state_->efficiency;
   const Job &job = state_->job;

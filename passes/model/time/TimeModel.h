@@ -52,6 +52,8 @@ public:
   StepTime step(const Choice &choice) const;
   /// step(choice).step, the same bits.
   double quickStep(const Choice &choice) const;
+  /// step(choice).optimizer, the same bits: the part that changes state.
+  double quickOptimizer(const Choice &choice) const;
 
   /// Virtual stage `stage` of choice.layout.
   StageTime stage(const Choice &choice, int64_t stage) const;

@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 using namespace reckon;
 using namespace reckon::search;
 
@@ -37,7 +39,7 @@ Spec load(std::vector<std::string> sets = {}) {
 /// Costs that have nothing to do with machines: sums of terms drawn from a
 /// seed, one for every value of every key, so that the optimum is anywhere.
 /// The bounds leave the terms of open keys out.
-class RandomCost final : public CostModel {
+class RandomCost : public CostModel {
 public:
   explicit RandomCost(uint64_t seed) : seed_(seed) {}
 
@@ -71,6 +73,13 @@ public:
   std::string forbids(const model::Choice &c) override {
     return c.zero == 3 && c.tp > 4 ? "no" : "";
   }
+  /// Failures cost some choices more than others, and end some.
+  double wallStep(const model::Choice &c, double step) override {
+    if (c.zero == 1 && c.pp > 2)
+      return HUGE_VAL;
+    return step * (1.01 + 0.3 * term(26, c.zero) + 0.3 * term(27, c.pp));
+  }
+  double wallStepBound(double step) override { return step * 1.01; }
   double stepBound(const model::Choice &c) override { return outerTime(c); }
   double wayBound(const model::Choice &c) override {
     return outerTime(c) + term(20, c.v) +
@@ -131,6 +140,7 @@ struct BruteForce {
             ++this->space;
             Ranked ranked{.choice = leaf,
                           .seconds = cost.step(leaf),
+                          .wall = cost.wallStep(leaf, cost.step(leaf)),
                           .peak = cost.peak(leaf),
                           .bubble = cost.bubble(leaf),
                           .hostBytes = cost.hostBytes(leaf)};
@@ -155,7 +165,8 @@ TEST(Outer, EqualsBruteForce) {
   Space space(spec);
   int64_t pruned = 0, found = 0;
   for (uint64_t seed = 1; seed <= 12; ++seed)
-    for (Objective objective : {Objective::StepTime, Objective::Memory}) {
+    for (Objective objective :
+         {Objective::StepTime, Objective::TimeToTrain, Objective::Memory}) {
       RandomCost cost(seed);
       Bounds bounds{.memoryBytes = (2000 + 400 * (seed % 7)) << 20,
                     .maxBubble = 0.1 * static_cast<double>(seed % 5),
@@ -179,7 +190,27 @@ TEST(Outer, EqualsBruteForce) {
       found += !result.best.empty();
     }
   EXPECT_GT(pruned, 0);
-  EXPECT_GT(found, 12);
+  EXPECT_GT(found, 18);
+}
+
+// Where nothing makes progress the step decides, and nothing is lost to the
+// bound.
+TEST(Outer, WithoutProgressTheStepDecides) {
+  struct Hopeless final : RandomCost {
+    using RandomCost::RandomCost;
+    double wallStep(const model::Choice &, double) override { return HUGE_VAL; }
+    double wallStepBound(double) override { return HUGE_VAL; }
+  };
+  Spec spec = liftRestrictions(load());
+  Space space(spec);
+  Hopeless cost(4);
+  Bounds bounds{.memoryBytes = 4000ull << 20, .maxBubble = 1, .hostBytes = {}};
+  OuterResult steps = searchOuter(space, cost, bounds, {.top = 5});
+  OuterResult train = searchOuter(
+      space, cost, bounds, {.top = 5, .objective = Objective::TimeToTrain});
+  ASSERT_EQ(steps.best.size(), train.best.size());
+  for (size_t i = 0; i < steps.best.size(); ++i)
+    EXPECT_EQ(steps.best[i].choice, train.best[i].choice);
 }
 
 TEST(Outer, DistinctKeepsTheBestOfEveryGroup) {
