@@ -128,6 +128,10 @@ Candidate Evaluator::candidate(const model::Choice &choice) {
     if (candidate.stages[stage].total() > candidate.peakBytes())
       candidate.peakStage = stage;
   }
+  if (model::cachesAllocations(accountant_.profile()))
+    candidate.risk =
+        model::memoryRisk(static_cast<double>(candidate.peakArena()) /
+                          static_cast<double>(bounds_.memoryBytes));
   candidate.hostBytes = hostBytes(choice);
   candidate.notRunnable = model::whyNotCompilable(job_.model);
   if (candidate.notRunnable.empty())

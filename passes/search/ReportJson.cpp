@@ -51,10 +51,25 @@ static Json memoryJson(const Candidate &candidate, int64_t limit) {
                       {"reserve", m.reserve},
                       {"total", m.total()}});
   }
-  return {{"peak_bytes", candidate.peakBytes()},
-          {"limit_bytes", limit},
-          {"peak_stage", candidate.peakStage},
-          {"stages", stages}};
+  Json json = {{"peak_bytes", candidate.peakBytes()},
+               {"limit_bytes", limit},
+               {"peak_stage", candidate.peakStage},
+               {"stages", stages},
+               {"risk", nullptr}};
+  // Static arenas fit or do not.
+  if (const auto &risk = candidate.risk)
+    json["risk"] = {
+        {"predicted_over_limit", static_cast<double>(candidate.peakArena()) /
+                                     static_cast<double>(limit)},
+        {"from", risk->from},
+        {"to", std::isinf(risk->to) ? Json() : Json(risk->to)},
+        {"failed", risk->failed},
+        {"runs", risk->runs},
+        {"probability", risk->share()},
+        {"least", risk->least()},
+        {"most", risk->most()},
+        {"source", risk->source}};
+  return json;
 }
 
 static Json candidateJson(const Candidate &candidate, const Spec &spec) {

@@ -7,6 +7,7 @@
 #include "passes/search/ReportParts.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace reckon;
 using namespace reckon::search;
@@ -43,6 +44,26 @@ std::string memoryBar(const model::StageMemory &memory, double full,
   }
   bar.resize(width, '.');
   return bar;
+}
+
+/// How sure it is that the choice fits.
+std::string riskLine(const Candidate &best, int64_t limit) {
+  if (!best.risk)
+    return best.notRunnable.empty()
+               ? "  Arenas are static: what fits here fits in the run.\n"
+               : "  Arenas are static, so no allocator adds to this; but it is "
+                 "an estimate until reckon compile can lower the choice.\n";
+  const model::MemoryRisk &risk = *best.risk;
+  std::string band = std::isinf(risk.to)
+                         ? format("above %.3g", risk.from)
+                         : format("%.3g to %.3g", risk.from, risk.to);
+  return format(
+      "  The allocator is not ours: at %.2f of the limit the chance "
+      "to run out of memory is %.0f to %.0f %%; of %ld measured "
+      "runs\n  predicted at %s of it, %ld did (%s)\n",
+      static_cast<double>(best.peakArena()) / static_cast<double>(limit),
+      100 * risk.least(), 100 * risk.most(), static_cast<long>(risk.runs),
+      band.c_str(), static_cast<long>(risk.failed), risk.source.c_str());
 }
 
 /// How near comparable measured runs were, and whose constants these are.
@@ -93,7 +114,7 @@ std::string search::memorySection(const Candidate &best, const Spec &spec) {
   for (const Column &column : kColumns)
     text += format("%s%c %s", &column == kColumns ? "  " : ", ", column.mark,
                    column.name);
-  return text + "\n";
+  return text + "\n" + riskLine(best, limit);
 }
 
 std::string search::timeSection(const Candidate &best, const Spec &spec) {

@@ -14,6 +14,7 @@
 
 #include "passes/model/Choice.h"
 #include "passes/model/StageModel.h"
+#include "passes/model/account/Risk.h"
 #include "passes/model/time/StepTime.h"
 #include "passes/search/Limits.h"
 #include "passes/search/schedule/PlanSchedule.h"
@@ -31,6 +32,9 @@ struct Candidate {
   int64_t peakStage = 0;                  ///< of the largest total
   double bubbleFraction = 0;
   uint64_t hostBytes = 0; ///< of a node
+  /// What became of measured runs that were predicted to be as full; nothing
+  /// where arenas are static, which fit or do not.
+  std::optional<model::MemoryRisk> risk;
   model::StepTime time;
   /// Why `reckon compile` cannot lower it; empty when it can.
   std::string notRunnable;

@@ -11,12 +11,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/model/account/Accountant.h"
+#include "passes/model/account/Risk.h"
 #include "passes/model/time/TimeModel.h"
 #include "tests/accuracy/PublishedRow.h"
 #include "tests/accuracy/Scores.h"
 
 #include <CLI/CLI.hpp>
 
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -32,6 +34,7 @@ struct Answer {
   double step = 0;
   double peakGib = 0; ///< with the reserve
   double reserveGib = 0;
+  double overLimit = 0; ///< predicted over the limit, of what needs least
   model::Choice choice;
 };
 
@@ -56,8 +59,10 @@ Answer evaluate(Case &row, const std::vector<model::EfficiencyRow> &table,
     return best;
   model::TimeModel time(row.job, table);
   model::Accountant accountant(row.job);
+  double least = INFINITY;
   auto consider = [&](const model::Choice &choice, bool limit) {
     uint64_t arena = accountant.peak(choice).arena;
+    least = std::min(least, double(arena) / double(row.job.limitBytes));
     bool fits = arena <= row.job.limitBytes;
     if (limit && !fits)
       return false;
@@ -101,6 +106,7 @@ Answer evaluate(Case &row, const std::vector<model::EfficiencyRow> &table,
     best.evaluated = true;
     best.fits = false;
   }
+  best.overLimit = least;
   return best;
 }
 
@@ -245,6 +251,10 @@ void scoreSweeps(const Options &options,
     if (row.at("status") == "ok" || row.at("status") == "oom_error")
       groups[row.at("group")].push_back(std::move(row));
   int ok[2] = {0, 0}, oom[2] = {0, 0}; // by whether we say that it fits
+  // The counts of memory_risk.csv, again: runs and failures by band.
+  std::vector<model::MemoryRisk> bands =
+      *model::memoryRisks(model::memoryRiskTable());
+  std::vector<std::pair<int, int>> counted(bands.size());
   std::vector<double> correlations, regrets;
   int swept = 0, answered = 0;
   for (const auto &[name, members] : groups) {
@@ -258,6 +268,13 @@ void scoreSweeps(const Options &options,
       ++answered;
       bool ran = row.at("status") == "ok";
       ++(ran ? ok : oom)[answer.fits];
+      if (row.at("source").starts_with("Hagemann"))
+        for (size_t i = 0; i < bands.size(); ++i)
+          if (answer.overLimit >= bands[i].from &&
+              answer.overLimit < bands[i].to) {
+            counted[i].first += !ran;
+            ++counted[i].second;
+          }
       std::optional<double> seconds = number(row, "step_time_s");
       if (options.rows)
         std::printf("%s\t%s\t%s\t%d\t%.9g\t%.9g\n", row.at("id").c_str(),
@@ -291,6 +308,11 @@ void scoreSweeps(const Options &options,
               "precision %.1f%%\n",
               answered, swept, 100.0 * oom[0] / std::max(1, oom[0] + oom[1]),
               100.0 * oom[0] / std::max(1, oom[0] + ok[0]));
+  for (size_t i = 0; i < bands.size(); ++i)
+    std::printf("risk: predicted %.3g to %.3g of the limit: %d of %d failed, "
+                "memory_risk.csv has %lld of %lld\n",
+                bands[i].from, bands[i].to, counted[i].first, counted[i].second,
+                (long long)bands[i].failed, (long long)bands[i].runs);
   std::printf("rank: median Spearman %.3f, regret median %.1f%%, p90 %.1f%% "
               "over %zu groups\n",
               median(correlations), 100 * median(regrets),

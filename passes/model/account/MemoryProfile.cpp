@@ -121,9 +121,11 @@ Result<MemoryProfile> model::memoryProfile(std::string_view name,
   Result<Table> table = parse(csv);
   if (!table)
     return table.error();
-  // Names are in order, so the last one that fits is the longest.
+  // Names are in order, so the last one that fits is the longest. The profile
+  // `reckon`, the default, is no other framework's software.
   std::string best = toString(representation);
-  if (!name.empty() && representation != Representation::Reckon)
+  if (!name.empty() && name != toString(Representation::Reckon) &&
+      representation != Representation::Reckon)
     for (const auto &[entry, values] : *table)
       if (name.substr(0, entry.size()) == entry)
         best = entry;

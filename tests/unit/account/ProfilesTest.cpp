@@ -131,6 +131,50 @@ TEST(Profiles, RiskRises) {
   EXPECT_EQ(runs, 856);
 }
 
+// 38 of 97: p 0.3918, z^2 / n 0.0396; (0.3918 + 0.0198 -+ 1.96
+// sqrt(0.3918 0.6082 / 97 + 0.0396 / 388)) / 1.0396 = 0.3005, 0.4913.
+TEST(Profiles, RiskIsABand) {
+  MemoryRisk risk = memoryRisk(0.9);
+  EXPECT_EQ(risk.runs, 97);
+  EXPECT_NEAR(risk.least(), 0.3005, 5e-4);
+  EXPECT_NEAR(risk.most(), 0.4913, 5e-4);
+  for (double at : {0.5, 0.9, 1.05, 1.15, 2.0}) {
+    risk = memoryRisk(at);
+    EXPECT_LT(risk.least(), risk.share());
+    EXPECT_GT(risk.most(), risk.share());
+    EXPECT_NE(risk.source.find("2311.05610"), std::string::npos);
+  }
+}
+
+TEST(Profiles, RiskTablesAreChecked) {
+  const std::string head = "from,to,failed,runs,date,source\n";
+  EXPECT_TRUE(memoryRisks(memoryRiskTable()).ok());
+  EXPECT_TRUE(memoryRisks(head + "0,,1,2,d,s\n").ok());
+  for (const char *rows :
+       {"0,1,1,2,d,s\n", "0,1,1,2,d,s\n1.5,,1,2,d,s\n", "0,,3,2,d,s\n",
+        "0,,x,2,d,s\n", "0,0,1,2,d,s\n", "0.5,,1,2,d,s\n", ""}) {
+    auto read = memoryRisks(head + rows);
+    ASSERT_FALSE(read.ok()) << rows;
+    EXPECT_NE(read.error().message.find("memory_risk.csv:"), std::string::npos);
+  }
+}
+
+// The default efficiency_profile does not make another framework ours.
+TEST(Profiles, ReckonIsNoOtherFrameworksProfile) {
+  for (Representation each :
+       {Representation::Megatron, Representation::DeepSpeed,
+        Representation::TorchTitan})
+    EXPECT_EQ(memoryProfile("reckon", each).name, toString(each));
+}
+
+TEST(Profiles, OnlyCachingAllocatorsAreARisk) {
+  for (Representation each :
+       {Representation::Reckon, Representation::Megatron,
+        Representation::DeepSpeed, Representation::TorchTitan})
+    EXPECT_EQ(cachesAllocations(memoryProfile("", each)),
+              each != Representation::Reckon);
+}
+
 // Frameworks that can gather again do so when they must: with the gathered
 // inputs of 2 x 80 matmuls, 80 x 4 x 2 x 4096 x 8192 B = 20 GiB, it is too
 // much.
