@@ -14,8 +14,8 @@
 
 namespace reckon::goodput {
 
-/// One term brought down to `to`, all others as they are, at the interval that
-/// is best afterwards.
+/// One term brought to `to`, all others as they are, at the interval that is
+/// best afterwards.
 struct Gain {
   std::string term;        ///< delta, detect, restart, load, mtbf
   double from = 0, to = 0; ///< seconds
@@ -38,7 +38,8 @@ double goodputAt(const Terms &terms, IntervalRule rule);
 std::vector<Gain> termGains(const Terms &terms, const Targets &targets,
                             IntervalRule rule);
 
-/// The same for a job: at intervals that it can keep, and in money.
+/// The same for a job: at intervals that it can keep, and in money; with
+/// failures a tenth rarer (`mtbf`) among them.
 std::vector<Gain> gains(const Inputs &inputs, const Targets &targets);
 
 struct SizeRow {

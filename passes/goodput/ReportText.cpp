@@ -55,6 +55,8 @@ const char *nameOf(const std::string &term) {
     return "T_d, detect";
   if (term == "restart")
     return "T_r, restart";
+  if (term == "mtbf")
+    return "M, a tenth up";
   return "T_l, load";
 }
 
@@ -160,8 +162,8 @@ std::string sharesText(const Analysis &a) {
 
 std::string gainsText(const Analysis &a) {
   std::string text = "\nWhat one change alone would gain, the most first\n"
-                     "  term               from        to   points   a "
-                     "second less   per 30 days\n";
+                     "  term               from        to   points      "
+                     "one second   per 30 days\n";
   for (const Gain &g : a.gains)
     text += format("  %-14s %8.5g s %7.4g s %+8.3f %+16.4f %13s\n",
                    nameOf(g.term), g.from, g.to, g.points, g.perSecond,

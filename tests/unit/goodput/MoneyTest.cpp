@@ -61,6 +61,25 @@ TEST(Money, WithoutProgressThereIsNoEnd) {
   EXPECT_TRUE(json["training"]["wall_s"].is_null());
 }
 
+// G at M and at 1.1 M, each at its own best interval; the same points of the
+// cluster's price.
+TEST(Money, RarerFailuresAreAGainToo) {
+  Inputs in = example();
+  for (const Gain &gain : gains(in, {})) {
+    if (gain.term != "mtbf")
+      continue;
+    Terms rarer = in.terms;
+    rarer.mtbf *= 1.1;
+    double points = 100 * (goodput(rarer, *bestInterval(rarer)) -
+                           goodput(in.terms, *bestInterval(in.terms)));
+    EXPECT_GT(points, 0.5);
+    EXPECT_NEAR(gain.points, points, 1e-9);
+    EXPECT_NEAR(gain.dollarsPer30Days, points / 100 * 2.5 * 16384 * 720, 1e-3);
+    return;
+  }
+  FAIL() << "no gain from rarer failures";
+}
+
 TEST(Money, TheReportHasEveryPart) {
   Analysis a = analyse(example(), {.failures = 1000});
   std::string text = analysisText(a);
@@ -75,6 +94,8 @@ TEST(Money, TheReportHasEveryPart) {
     sum += share;
   EXPECT_NEAR(sum, 1, 1e-12);
   EXPECT_EQ(json["simulations"].size(), 3u);
+  // The four terms and rarer failures.
+  EXPECT_EQ(json["gains"].size(), 5u);
   double last = 1e9;
   for (const auto &gain : json["gains"]) {
     EXPECT_LE(gain["points"], last);
