@@ -47,6 +47,25 @@ struct Step {
 std::string waterfall(const std::vector<Step> &steps, double rest,
                       const std::string &restName);
 
+/// One thing with two figures, both above 0.
+struct Point {
+  double x = 0, y = 0;
+  std::string name;  ///< written beside it
+  std::string label; ///< shown on hovering
+  bool front = true; ///< no other is better in both: joined by a line
+  bool mark = false; ///< drawn larger
+};
+
+struct Axis {
+  std::string name;
+  std::string (*text)(double); ///< of a value
+  bool time = false;           ///< seconds, marked at minutes, hours, days
+};
+
+/// Points on logarithmic axes; empty without any.
+std::string scatter(const std::vector<Point> &points, const Axis &x,
+                    const Axis &y);
+
 } // namespace reckon::report
 
 #endif // RECKON_PASSES_REPORT_CHARTS_H

@@ -26,7 +26,7 @@ h1{font-size:26px;margin:8px 0 2px}h2{font-size:19px;margin:36px 0 6px;
 padding-top:14px;border-top:1px solid var(--line)}h3{font-size:16px;margin:22px 0 6px}
 p{margin:6px 0}.lead,.sub{color:var(--dim)}code{font-size:.92em}
 nav{margin:12px 0}nav a{margin-right:14px;color:var(--c1)}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(160px,1fr));
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(130px,1fr));
 gap:10px;margin:18px 0}
 .tile{background:var(--soft);border:1px solid var(--line);border-radius:8px;
 padding:10px 12px}.tile span,.tile small{display:block;color:var(--dim);
@@ -35,15 +35,17 @@ font-size:12.5px}.tile strong{font-size:22px;font-variant-numeric:tabular-nums}
 font-variant-numeric:tabular-nums}th,td{padding:4px 12px 4px 0;text-align:right;
 border-bottom:1px solid var(--line);vertical-align:top}
 th:first-child{text-align:left;font-weight:500}
-#choice thead th,#alternatives thead th:nth-child(2),#alternatives thead th:last-child,
+#choice thead th,#pareto thead th:nth-child(2),#alternatives thead th:nth-child(2),#alternatives thead th:last-child,
 #communication thead th:nth-child(-n+3),#infeasible thead th:nth-child(2)
 {text-align:left}thead th{color:var(--dim);
 font-weight:600;white-space:nowrap}tr.mark{background:var(--mark)}
-#choice td,#alternatives td:nth-child(2),#infeasible td:nth-child(2),
+#choice td,#pareto td:nth-child(2),#pareto td:last-child,#alternatives td:nth-child(2),#infeasible td:nth-child(2),
 #alternatives td:last-child,#communication td:nth-child(-n+3){text-align:left}
 svg{width:100%;height:auto;margin:8px 0;font:13px system-ui,sans-serif}
 svg text{fill:var(--fg)}svg .value{fill:var(--dim);font-size:12px}
 .limit{stroke:var(--c4);stroke-dasharray:5 4;fill:none}
+.front{stroke:var(--c1);stroke-width:1.5;fill:none}
+#compared thead th{white-space:normal}
 .thread{stroke:var(--dim);stroke-width:.6;fill:none}
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:4px 16px;padding:0;
 margin:4px 0;font-size:13px}.legend span{display:inline-block;width:11px;height:11px;
@@ -67,6 +69,14 @@ std::string headline(const Json &report) {
           plain(at(cluster, "gpus_per_node")) + " a node";
   return "<h1>" + escape(plain(at(model, "name"))) +
          "</h1>\n<p class=\"sub\">" + escape(line) + "</p>\n";
+}
+
+/// To a part that is only there when it was asked for.
+std::string link(const Json &report, const char *key, const char *id,
+                 const char *name) {
+  return at(report, key).empty()
+             ? ""
+             : "<a href=\"#" + std::string(id) + "\">" + name + "</a>";
 }
 
 std::string picture(const char *id, const char *title, const char *lead,
@@ -95,7 +105,7 @@ std::string report::reportHtml(const Json &report, const Pictures &pictures,
   std::string body = headline(report);
   const Json &candidates = at(report, "candidates");
   if (candidates.empty()) {
-    body += infeasibleSection(report);
+    body += infeasibleSection(report) + whyNotSection(report, Json());
   } else {
     const Json &best = candidates.front();
     body += tiles(report, best);
@@ -103,7 +113,9 @@ std::string report::reportHtml(const Json &report, const Pictures &pictures,
             "<a href=\"#memory\">memory</a><a href=\"#schedule\">schedule</a>"
             "<a href=\"#time\">time</a><a href=\"#mfu\">MFU</a>"
             "<a href=\"#communication\">communication</a>"
-            "<a href=\"#alternatives\">alternatives</a></nav>\n";
+            "<a href=\"#alternatives\">alternatives</a>" +
+            link(report, "why_not", "why-not", "why not") +
+            link(report, "pareto", "pareto", "time and money") + "</nav>\n";
     body += "<div class=\"pair\">\n" + choiceSection(report, best) +
             limitsSection(report, best) + "</div>\n";
     body += memorySection(report, best);
@@ -116,8 +128,10 @@ std::string report::reportHtml(const Json &report, const Pictures &pictures,
                     pictures.schedule);
     body += timeSection(report, best) + mfuSection(report, best);
     body += communicationSection(report, best);
+    body += comparedSection(report, best) + whyNotSection(report, best);
     body += alternativesSection(report, best);
   }
+  body += paretoSection(report);
   body += appendix(spec, warnings);
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">"
          "\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>" +

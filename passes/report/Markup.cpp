@@ -79,6 +79,22 @@ std::string report::seconds(double value) {
   return threeDigits(value * 1e6) + " µs";
 }
 
+std::string report::duration(double value) {
+  if (value < 120)
+    return seconds(value);
+  if (value < 2 * 3600)
+    return decimal(value / 60, 1) + " min";
+  if (value < 72 * 3600)
+    return decimal(value / 3600, 2) + " h";
+  return decimal(value / 86400, 1) + " days";
+}
+
+std::string report::dollars(double value) {
+  return "$" + (std::fabs(value) < 100
+                    ? decimal(value, 2)
+                    : grouped(static_cast<int64_t>(std::llround(value))));
+}
+
 std::string report::percent(double fraction, int digits) {
   return decimal(100 * fraction, digits) + " %";
 }

@@ -28,6 +28,10 @@ std::string grouped(int64_t value);
 std::string bytes(double value);
 /// s, ms or µs.
 std::string seconds(double value);
+/// The same for long times: minutes, hours or days.
+std::string duration(double value);
+/// $43,886, with cents below $100.
+std::string dollars(double value);
 /// A fraction of 1 as `41.3 %`.
 std::string percent(double fraction, int digits = 1);
 /// 1.23 k, M, G, T.

@@ -60,6 +60,15 @@ std::string report::tiles(const Json &report, const Json &best) {
                    bytes(limit) + " and the reserve");
   html += tile("bubble", percent(number(best, "bubble_fraction")),
                "idle / ideal time of the schedule");
+  if (const Json &training = at(best, "training"); !training.is_null()) {
+    bool progress = at(training, "wall_s").is_number();
+    html += tile(plain(at(training, "steps")) + " steps",
+                 progress ? duration(number(training, "wall_s")) : "never",
+                 progress ? "with failures; goodput " +
+                                percent(number(training, "goodput")) + ", " +
+                                dollars(number(training, "dollars"))
+                          : "no forward progress");
+  }
   const Json &search = at(report, "search");
   html +=
       tile("compared", grouped(static_cast<int64_t>(number(search, "space"))),
@@ -73,6 +82,7 @@ std::string report::choiceSection(const Json &report, const Json &best) {
     table.row({"<code>" + escape(key) + "</code>", escape(plain(value))});
   std::string why;
   const Json &search = at(report, "search");
+  const Json &objective = at(best, "objective");
   if (at(search, "optimal") == true)
     why = "No other of the " +
           grouped(static_cast<int64_t>(number(search, "space"))) +
@@ -84,6 +94,9 @@ std::string report::choiceSection(const Json &report, const Json &best) {
              escape(plain(at(part, "method"))) + ": " +
              escape(plain(at(part, "text"))) + ".";
   }
+  if (!objective.is_null())
+    why += "<br>Objective <code>" + escape(plain(at(objective, "name"))) +
+           "</code>: " + escape(objectiveValue(best)) + ".";
   std::string notes;
   if (at(best, "runnable") == false)
     notes = "<p class=\"note\"><code>reckon compile</code> cannot lower this "
@@ -201,59 +214,6 @@ std::string report::communicationSection(const Json &, const Json &best) {
                  table.html());
 }
 
-std::string report::alternativesSection(const Json &report, const Json &best) {
-  double least = number(at(best, "time"), "step_s");
-  auto row = [&](Table &table, const std::string &name, const Json &candidate,
-                 bool mark) {
-    double step = number(at(candidate, "time"), "step_s");
-    table.row({name, choiceLine(at(candidate, "parallelism")), seconds(step),
-               decimal(least > 0 ? 100 * (step / least - 1) : 0, 1) + " %",
-               bytes(number(at(candidate, "memory"), "peak_bytes")),
-               percent(number(candidate, "bubble_fraction"))},
-              mark);
-  };
-  Table table({"", "configuration", "step", "slower by", "peak", "bubble"});
-  size_t rank = 0;
-  for (const Json &candidate : at(report, "candidates")) {
-    row(table, std::to_string(rank + 1), candidate, rank == 0);
-    ++rank;
-  }
-  if (const Json &other = at(report, "compilable"); !other.is_null())
-    row(table, "compilable", other, false);
-  for (const Json &candidate : at(report, "compared"))
-    if (!at(candidate, "parallelism").is_null())
-      row(table, "asked for", candidate, false);
-  std::string html = table.html();
-  const Json &neighbours = at(report, "neighbours");
-  if (!neighbours.empty()) {
-    Table next({"change", "from", "to", "step", "peak memory", "verdict"});
-    for (const Json &entry : neighbours) {
-      std::string key = plain(at(entry, "key"));
-      key = key.substr(key.rfind('.') + 1);
-      std::string verdict;
-      for (const Json &limit : at(entry, "breaks"))
-        verdict += (verdict.empty() ? "breaks " : ", ") + plain(limit);
-      if (at(entry, "excluded_by_spec") == true)
-        verdict += std::string(verdict.empty() ? "" : "; ") +
-                   "only when the spec asks for it";
-      if (const Json &why = at(entry, "impossible"); !why.is_null())
-        verdict = plain(why);
-      bool priced = at(entry, "more_s").is_number();
-      double more = number(entry, "more_s"), room = number(entry, "more_bytes");
-      next.row(
-          {"<code>" + escape(key) + "</code>", escape(plain(at(entry, "from"))),
-           escape(plain(at(entry, "to"))),
-           priced ? (more >= 0 ? "+" : "−") + seconds(more >= 0 ? more : -more)
-                  : "",
-           priced ? (room >= 0 ? "+" : "−") + bytes(room >= 0 ? room : -room)
-                  : "",
-           escape(verdict)});
-    }
-    html += "<h3>One change away</h3>\n" + next.html();
-  }
-  return section("alternatives", "Alternatives", "", html);
-}
-
 std::string report::limitsSection(const Json &report, const Json &best) {
   const Json &memory = at(best, "memory");
   std::vector<std::string> lines;
@@ -264,6 +224,29 @@ std::string report::limitsSection(const Json &report, const Json &best) {
     lines.push_back("Memory: " + bytes(limit - peak) + " of " + bytes(limit) +
                     " are free on the fullest stage (" +
                     plain(at(memory, "peak_stage")) + ").");
+  std::string notes;
+  if (const Json &risk = at(memory, "risk"); !risk.is_null()) {
+    double full = number(risk, "predicted_over_limit");
+    std::string text =
+        "The framework's allocator decides: at " + decimal(full, 2) +
+        " of the limit the chance to run out of memory is " +
+        percent(number(risk, "least"), 0) + " to " +
+        percent(number(risk, "most"), 0) + ". Of " + plain(at(risk, "runs")) +
+        " measured runs predicted at " +
+        (at(risk, "to").is_null()
+             ? "more than " + decimal(number(risk, "from"), 2)
+             : decimal(number(risk, "from"), 2) + " to " +
+                   decimal(number(risk, "to"), 2)) +
+        " of it, " + plain(at(risk, "failed")) + " did (" +
+        plain(at(risk, "source")) + ").";
+    // Where measured runs went either way it is more than a remark.
+    if (full >= 0.85)
+      notes = "<p class=\"note\">" + escape(text) + "</p>\n";
+    else
+      lines.push_back(text);
+  } else if (memory.contains("risk")) {
+    lines.push_back("Arenas are static: no allocator adds to this.");
+  }
   const Json &limits = at(report, "limits");
   if (at(limits, "max_bubble").is_number())
     lines.push_back("Bubble: " + percent(number(best, "bubble_fraction")) +
@@ -293,5 +276,5 @@ std::string report::limitsSection(const Json &report, const Json &best) {
   std::string html = "<ul>";
   for (const std::string &line : lines)
     html += "<li>" + escape(line) + "</li>\n";
-  return section("limits", "What limits it", "", html + "</ul>\n");
+  return section("limits", "What limits it", "", html + "</ul>\n" + notes);
 }

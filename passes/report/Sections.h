@@ -20,7 +20,13 @@ std::string timeSection(const Json &report, const Json &best);
 std::string mfuSection(const Json &report, const Json &best);
 std::string communicationSection(const Json &report, const Json &best);
 std::string alternativesSection(const Json &report, const Json &best);
+std::string comparedSection(const Json &report, const Json &best);
+std::string whyNotSection(const Json &report, const Json &best);
+std::string paretoSection(const Json &report);
 std::string infeasibleSection(const Json &report);
+
+/// `12.3 days`, `$43,886` of a candidate.
+std::string objectiveValue(const Json &candidate);
 
 /// `TP 8 + SP, PP 4 × 4, DP 32, ...` for tables.
 std::string choiceLine(const Json &parallelism);

@@ -1,6 +1,8 @@
 // The page says what the JSON says, loads nothing and cannot be injected into.
 
 #include "passes/report/Report.h"
+#include "passes/report/Charts.h"
+#include "passes/report/Markup.h"
 
 #include <gtest/gtest.h>
 
@@ -157,6 +159,127 @@ TEST(ReportHtml, ShowsTheNumbers) {
   // A reason that excluded nothing is not listed, nor an empty picture.
   EXPECT_EQ(html.find("0 by bubble"), std::string::npos);
   EXPECT_EQ(html.find("id=\"memory-over-time\""), std::string::npos);
+}
+
+TEST(ReportHtml, AnswersWhatWasAsked) {
+  Json json = report();
+  // Without questions none of it is there.
+  std::string plain = page(json);
+  for (const char *part :
+       {"id=\"pareto\"", "id=\"why-not\"", "id=\"compared\"", "#pareto\""})
+    EXPECT_EQ(plain.find(part + std::string(">")), std::string::npos) << part;
+  json["why_not"] = {{"settings", {{"parallelism.tensor_parallel", "16<"}}},
+                     {"parallelism", candidate(5)["parallelism"]},
+                     {"step_s", 5.25},
+                     {"peak_bytes", int64_t{2} << 30},
+                     {"more_s", 0.5},
+                     {"time", {{"compute", 0.75}, {"bubble", -0.25}}},
+                     {"memory", {{"optimizer", -(1 << 20)}}}};
+  json["compared"] = {candidate(6), {{"name", "no<"}, {"problem", "odd & "}}};
+  json["compared"][0]["name"] = "zero_stage=3";
+  json["compared"][0]["parallelism"]["zero_stage"] = 3;
+  json["pareto"] = {{{"gpus", 512}, {"feasible", false}},
+                    {{"gpus", 1024},
+                     {"feasible", true},
+                     {"parallelism", candidate(5)["parallelism"]},
+                     {"step_s", 5},
+                     {"tokens_per_s", 1e6},
+                     {"goodput", 0.98},
+                     {"tokens_per_dollar", 4e6},
+                     {"train_s", 360000},
+                     {"train_dollars", 256000},
+                     {"dominated", false}},
+                    {{"gpus", 2048},
+                     {"feasible", true},
+                     {"parallelism", candidate(5)["parallelism"]},
+                     {"step_s", 5},
+                     {"goodput", 0},
+                     {"train_s", nullptr}}};
+  std::string html = page(json);
+  expectBalanced(html);
+  for (const char *text :
+       {"<code>parallelism.tensor_parallel: 16&lt;</code>",
+        // 3 s + 0.75 s of compute, 500 - 250 ms of bubble, 3 - 1 MiB.
+        "<td>3.00 s</td><td>3.75 s</td><td>+750 ms</td>",
+        "<td>500 ms</td><td>250 ms</td><td>−250 ms</td>",
+        "<td>3.00 MiB</td><td>2.00 MiB</td><td>−1.00 MiB</td>",
+        "<th scope=\"col\">zero_stage=3</th>",
+        "<code>no&lt;</code>: odd &amp; ",
+        "<code>zero_stage</code></th><td>1</td><td>3</td>", "26.3 %",
+        "<th scope=\"row\">512</th><td>nothing fits</td>", "4.2 days",
+        "$256,000", "no forward progress", "<td>front</td>"})
+    EXPECT_NE(html.find(text), std::string::npos) << text;
+  // A key that is equal in both columns is left out; only the feasible row
+  // with an end is a point.
+  EXPECT_EQ(html.find("<code>data_parallel</code></th><td>32</td><td>32</td>"),
+            std::string::npos);
+  size_t circle = html.find("<circle");
+  ASSERT_NE(circle, std::string::npos);
+  EXPECT_EQ(html.find("<circle", circle + 1), std::string::npos);
+  // What was asked is answered when nothing fits, too.
+  json["candidates"] = Json::array();
+  html = page(json);
+  expectBalanced(html);
+  EXPECT_NE(html.find("id=\"why-not\""), std::string::npos);
+}
+
+TEST(ReportHtml, SaysWhatTheObjectiveAndTheRiskAre) {
+  Json json = report();
+  Json &best = json["candidates"][0];
+  best["objective"] = {
+      {"name", "time_to_train"}, {"value", 360000}, {"unit", "s"}};
+  best["training"] = {{"steps", 1000},
+                      {"wall_s", 360000},
+                      {"goodput", 0.9123},
+                      {"dollars", 12345.6}};
+  best["memory"]["risk"] = {{"predicted_over_limit", 0.9},
+                            {"from", 0.8},
+                            {"to", 1.0},
+                            {"failed", 38},
+                            {"runs", 97},
+                            {"least", 0.3005},
+                            {"most", 0.4913},
+                            {"source", "a <paper>"}};
+  std::string html = page(json);
+  expectBalanced(html);
+  for (const char *text :
+       {"Objective <code>time_to_train</code>: 4.2 days", "1000 steps",
+        "goodput 91.2 %, $12,346",
+        "at 0.90 of the limit the chance to run out of memory is 30 % to 49 %",
+        "Of 97 measured runs predicted at 0.80 to 1.00 of it, 38 did "
+        "(a &lt;paper&gt;)"})
+    EXPECT_NE(html.find(text), std::string::npos) << text;
+  best["objective"]["value"] = nullptr;
+  best["memory"]["risk"] = nullptr;
+  html = page(json);
+  EXPECT_NE(html.find("</code>: no forward progress"), std::string::npos);
+  EXPECT_NE(html.find("Arenas are static"), std::string::npos);
+}
+
+TEST(Scatter, AxesAreLogarithmic) {
+  using namespace reckon::report;
+  auto text = [](double value) { return decimal(value, 0); };
+  Axis axis{"x", text};
+  std::string svg = scatter({{1, 100, "a", "", true},
+                             {10, 10, "b", "", true},
+                             {100, 1, "c", "", true},
+                             {10, 50, "d", "", false}},
+                            axis, axis);
+  // From 1 / 1.2 to 100 x 1.2, 10 is in the middle: 110 to 900 across, 334 to
+  // 30 up.
+  EXPECT_NE(svg.find("<circle cx=\"505.0\" cy=\"182.0\""), std::string::npos)
+      << svg;
+  EXPECT_NE(svg.find("L505.0 182.0L"), std::string::npos);
+  // Round values: 1, 3, 10, ... where all digits would crowd; hours for time.
+  for (const char *tick : {">1<", ">3<", ">10<", ">30<", ">100<"})
+    EXPECT_NE(svg.find(tick), std::string::npos) << tick;
+  EXPECT_EQ(svg.find(">50<"), std::string::npos);
+  svg = scatter({{3600, 2400, "a", ""}, {9000, 3400, "b", ""}},
+                {"t", duration, true}, {"$", dollars});
+  for (const char *tick : {">60.0 min<", ">2.00 h<", ">$2,500<", ">$3,000<"})
+    EXPECT_NE(svg.find(tick), std::string::npos) << tick << svg;
+  EXPECT_EQ(scatter({}, axis, axis), "");
+  EXPECT_EQ(scatter({{1, 0, "a", ""}}, axis, axis), "");
 }
 
 TEST(ReportHtml, SaysWhatWouldFitWhenNothingDoes) {
