@@ -15,6 +15,7 @@
 #include "frontends/tools/Commands.h"
 #include "frontends/tools/LaunchScript.h"
 #include "frontends/tools/PlanHtml.h"
+#include "frontends/tools/Progress.h"
 #include "passes/Pipelines.h"
 #include "passes/model/Job.h"
 #include "passes/model/time/ModelFlops.h"
@@ -168,8 +169,10 @@ int compile(const Arguments &arguments, Phase last) {
     std::fprintf(stderr, "%s\n", warning.str().c_str());
 
   spec->search.space.value = SearchSpace::Compilable;
-  search::SearchResult found =
-      search::searchAndExplain(*spec, *spec->search.top);
+  search::SearchResult found = [&] {
+    Progress progress("reckon compile");
+    return search::searchAndExplain(*spec, *spec->search.top);
+  }();
   // No times: compiling twice gives the same files.
   search::ReportInput report{*spec, found, 0};
   if (found.infeasible) {

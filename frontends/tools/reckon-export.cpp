@@ -6,6 +6,7 @@
 #include "frontends/export/Export.h"
 #include "frontends/spec/Load.h"
 #include "frontends/tools/Commands.h"
+#include "frontends/tools/Progress.h"
 #include "passes/search/Report.h"
 #include "runtime/base/Os.h"
 
@@ -70,7 +71,10 @@ int reckon::exportMain(int argc, char **argv) {
   narrowToTarget(*target, *spec);
   Clock &clock = systemClock();
   double start = clock.seconds();
-  search::SearchResult result = search::searchAndExplain(*spec, 1);
+  search::SearchResult result = [&] {
+    Progress progress("reckon export");
+    return search::searchAndExplain(*spec, 1);
+  }();
   if (result.infeasible) {
     search::ReportInput report{*spec, result, clock.seconds() - start};
     return fail(ExitCode::Infeasible, search::infeasibleText(report));

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "frontends/spec/Load.h"
 #include "frontends/tools/Commands.h"
+#include "frontends/tools/Progress.h"
 #include "passes/goodput/Analysis.h"
 #include "passes/search/Goodput.h"
 #include "passes/search/Report.h"
@@ -53,7 +54,10 @@ int reckon::goodputMain(int argc, char **argv) {
   for (const Diagnostic &warning : spec->warnings)
     std::fprintf(stderr, "%s\n", warning.str().c_str());
 
-  search::SearchResult plan = search::search(*spec, 1);
+  search::SearchResult plan = [&] {
+    Progress progress("reckon goodput");
+    return search::search(*spec, 1);
+  }();
   goodput::PlanFacts facts;
   std::string line = "no plan fits; the stall has nothing to hide behind";
   if (!plan.candidates.empty()) {

@@ -6,6 +6,7 @@
 #include "frontends/spec/Load.h"
 #include "frontends/tools/Commands.h"
 #include "frontends/tools/PlanHtml.h"
+#include "frontends/tools/Progress.h"
 #include "passes/model/time/TimeModel.h"
 #include "passes/search/Report.h"
 #include "runtime/base/Os.h"
@@ -13,6 +14,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <optional>
 #include <sstream>
 
 using namespace reckon;
@@ -145,6 +147,7 @@ int reckon::planMain(int argc, char **argv) {
         stderr, "%s\n",
         warningAt(spec->cluster.efficiencyProfile.loc, text).str().c_str());
 
+  std::optional<Progress> progress(std::in_place, "reckon plan");
   Clock &clock = systemClock();
   double start = clock.seconds();
   search::SearchOptions options;
@@ -152,6 +155,7 @@ int reckon::planMain(int argc, char **argv) {
   options.smtFolder = smtFolder;
   search::SearchResult result = search::searchAndExplain(*spec, options);
   if (!result.smtStatus) {
+    progress.reset();
     std::fprintf(stderr, "reckon plan: error: %s\n",
                  result.smtStatus.error().message.c_str());
     return static_cast<int>(result.smtStatus.error().code);
@@ -169,6 +173,7 @@ int reckon::planMain(int argc, char **argv) {
     why = askWhyNot(files, sets, asked, changed);
     report.whyNot = &why;
   }
+  progress.reset();
   std::string text = format == "json"   ? search::reportJson(report)
                      : format == "html" ? planHtml(report)
                                         : search::reportText(report);

@@ -8,6 +8,7 @@
 #include "passes/search/Conflict.h"
 #include "passes/search/Outer.h"
 #include "passes/search/ParallelKeys.h"
+#include "runtime/base/Activity.h"
 
 #include <bit>
 #include <tuple>
@@ -73,6 +74,7 @@ const Witness *closest(const MaskTable &table, LimitMask conflict) {
 } // namespace
 
 void search::explainInfeasible(const Spec &spec, SearchResult &result) {
+  Activity activity("explanation");
   Infeasible &why = *result.infeasible;
   Evaluator evaluator(spec);
   MaskTable table = violationMasks(spec, evaluator);

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/search/Outer.h"
 
+#include "runtime/base/Activity.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -65,7 +67,9 @@ private:
       return false;
     };
     leaves.leaf = [&](model::Choice &leaf) { visit(leaf); };
+    Activity activity("broken limits", static_cast<int64_t>(nodes.size()));
     for (const Node &node : nodes) {
+      activity.advance();
       if (dominated(node.broken)) {
         table_.dominated += node.leaves;
         continue;

@@ -8,6 +8,7 @@
 #include "passes/search/Evaluate.h"
 #include "passes/search/ParallelKeys.h"
 #include "passes/search/Space.h"
+#include "runtime/base/Activity.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -196,5 +197,6 @@ private:
 
 std::vector<Neighbour> search::neighbours(const Spec &spec,
                                           const Candidate &choice) {
+  Activity activity("neighbours");
   return Around(spec, choice).all();
 }

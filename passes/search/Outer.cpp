@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/search/Outer.h"
 
+#include "runtime/base/Activity.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -131,6 +133,7 @@ public:
 
   OuterResult run() {
     collect();
+    Activity activity("search", static_cast<int64_t>(nodes_.size()));
     bool prune =
         options_.prune && (options_.any || counts_.space > kWholeSpace);
     // The heap gives the nodes best bound first without sorting all of them.
@@ -140,6 +143,7 @@ public:
     std::make_heap(nodes_.begin(), nodes_.end(), worse);
     while (!nodes_.empty()) {
       std::pop_heap(nodes_.begin(), nodes_.end(), worse);
+      activity.advance();
       Node node = nodes_.back();
       nodes_.pop_back();
       if (prune && (enough() || node.bound > kept_.cutoff())) {

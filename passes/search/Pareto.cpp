@@ -9,6 +9,7 @@
 #include "passes/search/Goodput.h"
 #include "passes/search/ParallelKeys.h"
 #include "passes/search/Report.h"
+#include "runtime/base/Activity.h"
 
 #include <cstdio>
 
@@ -41,7 +42,9 @@ static ParetoRow evaluate(const Spec &spec) {
 std::vector<ParetoRow> search::paretoRows(const Spec &spec) {
   std::vector<ParetoRow> rows;
   int64_t nodes = *spec.cluster.nodes;
+  Activity activity("numbers of nodes", 7);
   for (int64_t eighths : {1, 2, 4, 8, 16, 32, 64}) {
+    activity.advance();
     if (nodes * eighths % 8)
       continue;
     Spec changed = spec;

@@ -14,6 +14,7 @@
 #include "passes/search/Explain.h"
 #include "passes/search/Outer.h"
 #include "passes/search/ParallelKeys.h"
+#include "runtime/base/Activity.h"
 
 #include <algorithm>
 #include <bit>
@@ -338,5 +339,6 @@ private:
 
 std::vector<NearestChange> search::nearestChanges(const Spec &spec,
                                                   const MaskTable &table) {
+  Activity activity("changes that would fit");
   return Repairs(spec, table).find();
 }

@@ -10,6 +10,7 @@
 #include "passes/search/Explain.h"
 #include "passes/search/Goodput.h"
 #include "passes/search/Outer.h"
+#include "runtime/base/Activity.h"
 
 #include <algorithm>
 
@@ -93,6 +94,7 @@ static void proveSchedule(const Spec &spec, const SearchOptions &options,
   Candidate &best = result.candidates.front();
   if (best.choice.pp == 1)
     return;
+  Activity activity("schedule");
   std::vector<model::StageDurations> durations;
   if (best.choice.schedule == PipelineSchedule::Synthesized) {
     model::TimeModel time(model::makeJob(spec));
