@@ -54,7 +54,7 @@ int fail(ExitCode code, const std::string &message) {
 }
 
 /// One line per step on a terminal or in a log: what, and how long it took.
-class Progress {
+class Steps {
 public:
   void step(const std::string &what) {
     double now = systemClock().seconds();
@@ -153,7 +153,7 @@ std::string gib(uint64_t bytes) {
 }
 
 int compile(const Arguments &arguments, Phase last) {
-  Progress progress;
+  Steps steps;
   std::vector<Diagnostic> errors;
   Result<Spec> spec = loadSpec(arguments.files, arguments.sets, errors);
   if (!spec) {
@@ -180,7 +180,7 @@ int compile(const Arguments &arguments, Phase last) {
     return static_cast<int>(ExitCode::Infeasible);
   }
   const search::Candidate &best = found.candidates.front();
-  progress.step("chose " + search::choiceLine(best.choice));
+  steps.step("chose " + search::choiceLine(best.choice));
 
   mlir::DialectRegistry registry;
   registerReckonDialects(registry);
@@ -211,7 +211,7 @@ int compile(const Arguments &arguments, Phase last) {
   options.snapshot = [&](const char *name, mlir::ModuleOp snapshot) {
     if (arguments.dump && dumped)
       dumped = systemFiles().write(dumpDir + "/" + name, printModule(snapshot));
-    progress.step(std::string("reached ") + name);
+    steps.step(std::string("reached ") + name);
   };
   if (arguments.dump)
     if (Status made = systemFiles().createDirectories(dumpDir); !made)
@@ -250,8 +250,8 @@ int compile(const Arguments &arguments, Phase last) {
   }
   if (Status proved = checkProof(pointers, *spec, arguments.prove); !proved)
     return fail(proved.error().code, proved.error().message);
-  progress.step("proved all " + std::to_string(plan::worldSize(manifest.mesh)) +
-                " ranks");
+  steps.step("proved all " + std::to_string(plan::worldSize(manifest.mesh)) +
+             " ranks");
   std::string script = arguments.planDir + "/" + kLaunchScript;
   Status launch = systemFiles().createDirectories(arguments.planDir);
   if (launch)
@@ -268,7 +268,7 @@ int compile(const Arguments &arguments, Phase last) {
       systemFiles(), arguments.planDir, manifest, pointers);
   if (!written)
     return fail(written.error().code, written.error().message);
-  progress.step("wrote " + std::to_string(stages->size()) + " stage files");
+  steps.step("wrote " + std::to_string(stages->size()) + " stage files");
   std::printf(
       "%s: %s; stage %lld allocates %s of %s a rank\n",
       arguments.planDir.c_str(), search::choiceLine(best.choice).c_str(),
