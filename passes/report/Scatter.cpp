@@ -43,7 +43,7 @@ public:
       for (auto [unit, end] :
            {std::pair(1., 60.), {60., 3600.}, {3600., 86400.}, {86400., 1e15}})
         for (double digit : {1., 2., 5., 10., 20., 50., 100., 200., 500.})
-          if (digit * unit < end)
+          if (1.5 * digit * unit < end) // 50 is too near 60.
             add(digit * unit);
     if (found.size() > 1)
       return found;

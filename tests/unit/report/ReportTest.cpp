@@ -278,6 +278,7 @@ TEST(Scatter, AxesAreLogarithmic) {
                 {"t", duration, true}, {"$", dollars});
   for (const char *tick : {">60.0 min<", ">2.00 h<", ">$2,500<", ">$3,000<"})
     EXPECT_NE(svg.find(tick), std::string::npos) << tick << svg;
+  EXPECT_EQ(svg.find(">50.0 min<"), std::string::npos);
   EXPECT_EQ(scatter({}, axis, axis), "");
   EXPECT_EQ(scatter({{1, 0, "a", ""}}, axis, axis), "");
 }
