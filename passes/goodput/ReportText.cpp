@@ -165,9 +165,9 @@ std::string gainsText(const Analysis &a) {
                      "  term               from        to   points      "
                      "one second   per 30 days\n";
   for (const Gain &g : a.gains)
-    text += format("  %-14s %8.5g s %7.4g s %+8.3f %+16.4f %13s\n",
-                   nameOf(g.term), g.from, g.to, g.points, g.perSecond,
-                   money(g.dollarsPer30Days).c_str());
+    text += format("  %-14s %10s %9s %+8.3f %+16.6f %13s\n", nameOf(g.term),
+                   duration(g.from).c_str(), duration(g.to).c_str(), g.points,
+                   g.perSecond, money(g.dollarsPer30Days).c_str());
   return text;
 }
 
