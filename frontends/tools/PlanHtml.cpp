@@ -28,7 +28,7 @@ static std::string memoryOverTime(const Spec &spec,
   constexpr int64_t mostMicroBatches = 64;
   model::Choice choice = best.choice;
   int64_t rounds = std::max<int64_t>(mostMicroBatches, 3 * choice.pp);
-  bool cut = choice.numMicroBatches > rounds;
+  bool cut = choice.numMicroBatches > rounds && !choice.given;
   if (cut)
     choice.numMicroBatches = rounds - rounds % choice.pp;
   model::Accountant accountant(model::makeJob(spec));
@@ -67,8 +67,8 @@ static std::string schedule(const search::SearchResult &result) {
   const auto &durations = best.time.stages;
   if (durations.size() != static_cast<size_t>(shape.stages()))
     return "";
-  if (result.schedule && result.schedule->orders()) {
-    const model::PipelineOrders &orders = *result.schedule->orders();
+  if (result.schedule && result.schedule->orders) {
+    const model::PipelineOrders &orders = *result.schedule->orders;
     auto table = model::simulateOrders(orders, durations);
     return table ? model::scheduleSvg(orders, *table) : "";
   }

@@ -7,6 +7,7 @@
 #include "frontends/tools/Commands.h"
 #include "frontends/tools/PlanHtml.h"
 #include "frontends/tools/Progress.h"
+#include "passes/model/schedule/Given.h"
 #include "passes/model/time/TimeModel.h"
 #include "passes/search/Report.h"
 #include "runtime/base/Os.h"
@@ -137,6 +138,10 @@ int reckon::planMain(int argc, char **argv) {
   if (!spec) {
     std::fprintf(stderr, "%s\n", spec.error().message.c_str());
     return static_cast<int>(spec.error().code);
+  }
+  if (auto schedule = model::readScheduleFile(*spec); !schedule.ok()) {
+    std::fprintf(stderr, "%s\n", schedule.error().message.c_str());
+    return static_cast<int>(schedule.error().code);
   }
   for (const Diagnostic &warning : spec->warnings)
     std::fprintf(stderr, "%s\n", warning.str().c_str());

@@ -9,6 +9,7 @@
 #include "frontends/spec/Spec.h"
 
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <vector>
 
@@ -18,6 +19,8 @@ using ScheduleKind = ::reckon::PipelineSchedule;
 using ::reckon::ContextMethod;
 using ::reckon::Precision;
 using ::reckon::Recompute;
+
+struct GivenSchedule;
 
 /// Everything that is decided about how a model is spread and run: the
 /// planner's result and the compiler's input. Not to be confused with the
@@ -47,6 +50,8 @@ struct Choice {
   /// schedules, see rankOfStage().
   std::vector<int64_t> layout{};
   Precision precision = Precision::Bf16;
+  /// Of `csv` and `synthesized`: the order, see givenOf().
+  std::shared_ptr<const GivenSchedule> given{};
 
   int64_t world() const { return tp * cp * dp * pp; }
   /// Ranks that hold the same expert.

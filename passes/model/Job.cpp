@@ -6,6 +6,7 @@
 #include "passes/model/Job.h"
 
 #include "passes/model/StageModel.h"
+#include "passes/model/schedule/Given.h"
 
 #include <algorithm>
 
@@ -38,6 +39,8 @@ double Job::peakFlops() const {
 Job model::makeJob(const Spec &spec) {
   const ClusterSpec &cluster = spec.cluster;
   const Accelerator &device = *cluster.accelerator;
+  Result<std::shared_ptr<const GivenSchedule>> schedule =
+      readScheduleFile(spec);
   return {.model = modelShape(spec),
           .device = device,
           .nodes = *cluster.nodes,
@@ -57,7 +60,8 @@ Job model::makeJob(const Spec &spec) {
           .representation = *spec.parallelism.representation,
           .profile = *cluster.efficiencyProfile,
           .moeCapacityFactor = *spec.parallelism.moeCapacityFactor,
-          .calibration = cluster.calibrated};
+          .calibration = cluster.calibrated,
+          .schedule = schedule.ok() ? *schedule : nullptr};
 }
 
 std::string model::whyNotCompilable(const ModelShape &model) {

@@ -43,6 +43,9 @@ struct Job {
   double moeCapacityFactor = 0; ///< 0: dropless
   /// Measured constants by their name in time/efficiency.csv; they win.
   std::vector<std::pair<std::string, double>> calibration{};
+  /// Of `pipeline_schedule: csv:FILE`; null without one, or when the file is no
+  /// schedule (readScheduleFile() says why).
+  std::shared_ptr<const GivenSchedule> schedule{};
 
   int64_t devices() const { return nodes * gpusPerNode; }
   /// Devices that share the fast link: of one node, or of a rack where the

@@ -265,6 +265,8 @@ Result<PipelineOrders> readScheduleCsv(std::string_view text,
 /// letter. Cut to `maxColumns` characters, saying so.
 std::string schedulePicture(const ScheduleShape &shape,
                             size_t maxColumns = 100);
+std::string schedulePicture(const PipelineOrders &orders,
+                            size_t maxColumns = 100);
 std::string schedulePicture(ScheduleKind kind, int64_t stages,
                             int64_t microBatches, size_t maxColumns = 100);
 

@@ -6,6 +6,7 @@
 #include "passes/search/Evaluate.h"
 
 #include "passes/model/account/Representation.h"
+#include "passes/model/schedule/Given.h"
 #include "passes/search/Goodput.h"
 
 #include <algorithm>
@@ -39,11 +40,9 @@ Peak Evaluator::peakUpTo(const model::Choice &choice, uint64_t limit) {
 double Evaluator::bubble(const model::Choice &choice) {
   if (choice.pp == 1)
     return 0;
-  // Schedules without an order of their own are judged where they are made.
-  if (choice.schedule == PipelineSchedule::Csv ||
-      choice.schedule == PipelineSchedule::Synthesized)
-    return 0;
-  model::ScheduleShape shape = model::shapeOf(choice);
+  if (const model::GivenSchedule *given = model::givenOf(choice))
+    return given->bubble;
+  model::ScheduleShape shape = model::standInShape(choice);
   return bubbles_.get({static_cast<int64_t>(shape.kind), shape.p, shape.v,
                        shape.m, shape.group},
                       [&] { return model::scheduleBubble(shape); });

@@ -204,6 +204,8 @@ std::string search::reportText(const ReportInput &input) {
                  best.bubbleFraction, *input.spec.constraints.maxBubble);
   if (model::whyNotSchedule(shape).empty())
     text += model::schedulePicture(shape, 110);
+  else if (result.schedule && result.schedule->orders)
+    text += model::schedulePicture(*result.schedule->orders, 110);
   if (const auto &schedule = result.schedule) {
     text += describe(schedule->certificate) + "\n";
     if (schedule->synthesis)

@@ -10,6 +10,7 @@
 #include "passes/search/Explain.h"
 #include "passes/search/Goodput.h"
 #include "passes/search/Outer.h"
+#include "passes/search/Synthesized.h"
 #include "runtime/base/Activity.h"
 
 #include <algorithm>
@@ -87,27 +88,18 @@ SearchResult search::search(const Spec &spec, int64_t top) {
   return search::search(spec, SearchOptions{.top = top});
 }
 
-/// Certifies the schedule of the first candidate; one that has no order before
-/// it is planned gets its bubble here.
+/// Certifies the schedule of the first candidate.
 static void proveSchedule(const Spec &spec, const SearchOptions &options,
                           SearchResult &result) {
-  Candidate &best = result.candidates.front();
+  const Candidate &best = result.candidates.front();
   if (best.choice.pp == 1)
     return;
   Activity activity("schedule");
-  std::vector<model::StageDurations> durations;
-  if (best.choice.schedule == PipelineSchedule::Synthesized) {
-    model::TimeModel time(model::makeJob(spec));
-    for (int64_t stage = 0; stage < best.choice.stages(); ++stage) {
-      model::StageTime parts = time.stage(best.choice, stage);
-      durations.push_back({parts.forward, parts.backward(), parts.weightGrad});
-    }
-  }
-  result.schedule =
-      planSchedule(best.choice, durations, *spec.constraints.maxBubble,
-                   scheduleCacheFolder(), spec.parallelism.scheduleFile);
-  if (result.schedule->orders())
-    best.bubbleFraction = result.schedule->certificate.bubble;
+  double maxBubble = *spec.constraints.maxBubble;
+  if (best.choice.schedule == PipelineSchedule::Synthesized)
+    result.schedule = synthesizeSchedules(spec, result);
+  else
+    result.schedule = planSchedule(best.choice, {}, maxBubble);
   result.proof.parts.push_back(provedSchedule(*result.schedule));
   if (!options.smtFolder.empty())
     result.smtStatus = dumpScheduleSmt(*result.schedule, options.smtFolder);

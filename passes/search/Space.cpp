@@ -6,6 +6,7 @@
 #include "passes/search/Space.h"
 
 #include "passes/model/Schedule.h"
+#include "passes/model/schedule/Given.h"
 
 #include <algorithm>
 
@@ -99,14 +100,15 @@ std::vector<Space::Pair> Space::pairs(int64_t pp) const {
   }
   std::vector<Pair> pairs;
   for (PipelineSchedule schedule : schedules) {
+    if (schedule == Csv) {
+      if (job_.schedule && chunks.allows(job_.schedule->orders.v))
+        pairs.push_back({schedule, job_.schedule->orders.v});
+      continue;
+    }
     if (!manyChunks(schedule)) {
       int64_t v = needsTwoChunks(schedule) ? 2 : 1;
       if (chunks.allows(v) && (!chunks.isAuto || pp * v <= fillableStages()))
         pairs.push_back({schedule, v});
-      // Synthesized and read schedules have as many chunks as they say.
-      else if (schedule == Synthesized || schedule == Csv)
-        for (int64_t each : chunks.values)
-          pairs.push_back({schedule, each});
       continue;
     }
     if (chunks.isAuto && chunks.values.empty()) {
@@ -223,9 +225,11 @@ const Misfit *Space::misfit(const model::Choice &leaf) const {
   } else if (leaf.pp * leaf.v > fillableStages()) {
     return no(Misfit::Layers, leaf.pp * leaf.v, fillableStages());
   }
-  // Those without an order of their own are checked where they are read.
-  if (leaf.schedule == PipelineSchedule::Csv ||
-      leaf.schedule == PipelineSchedule::Synthesized)
+  if (leaf.schedule == PipelineSchedule::Csv)
+    return model::givenOf(leaf)
+               ? nullptr
+               : no(Misfit::Schedule, leaf.numMicroBatches, leaf.pp);
+  if (leaf.schedule == PipelineSchedule::Synthesized)
     return nullptr;
   bool defined = defined_.get(
       {static_cast<int64_t>(leaf.schedule), leaf.pp, leaf.v,
@@ -336,6 +340,9 @@ void Space::leaves(const model::Choice &node,
         leaf.contextMethod = method;
         leaf.schedule = pair.schedule;
         leaf.v = pair.v;
+        leaf.given = leaf.pp > 1 && pair.schedule == PipelineSchedule::Csv
+                         ? job_.schedule
+                         : nullptr;
         if (const Misfit *why = misfit(leaf)) {
           visitor.rejected(below, *why);
           continue;

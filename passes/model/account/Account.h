@@ -15,6 +15,7 @@
 #include "passes/model/account/Accountant.h"
 #include "passes/model/account/Activations.h"
 #include "passes/model/account/States.h"
+#include "passes/model/schedule/Given.h"
 
 namespace reckon::model {
 
@@ -59,13 +60,15 @@ struct ChoiceFrame {
   const ActivationBytes &activations;
   StateTable &states;
   ScheduleShape shape;
-  bool defined = true;             ///< the schedule has an order of its own
-  bool exact = false;              ///< what the compiler would allocate
-  std::vector<ChunkLayers> chunks; ///< by virtual stage
-  LaneSource *lanes = nullptr;     ///< only reckon
+  bool defined = true; ///< the schedule has an order of its own
+  const GivenSchedule *given = nullptr; ///< or was given one
+  bool exact = false;                   ///< what the compiler would allocate
+  std::vector<ChunkLayers> chunks;      ///< by virtual stage
+  LaneSource *lanes = nullptr;          ///< only reckon
 
   int64_t stageOf(int64_t rank, int64_t chunk) const {
-    return stageOfChunk(shape.kind, shape.p, shape.v, rank, chunk);
+    return given ? given->orders.stage(rank, chunk)
+                 : stageOfChunk(shape.kind, shape.p, shape.v, rank, chunk);
   }
   RankParts parts(int64_t rank) const;
   /// The widest of the chunks that a rank runs in turn.

@@ -185,6 +185,9 @@ private:
                                     .states = states,
                                     .shape = shapeOf(c)});
     ChoiceFrame &made = *frame_.made;
+    made.given = givenOf(c);
+    if (!made.given && made.shape.kind == ScheduleKind::Synthesized)
+      made.shape = standInShape(c);
     // Older specs say `1f1b` with several chunks a rank.
     if (made.shape.kind == ScheduleKind::OneFOneB && made.shape.v > 1)
       made.shape.kind = ScheduleKind::Interleaved;

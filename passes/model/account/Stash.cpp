@@ -110,12 +110,12 @@ PeakStash model::peakStash(const ChoiceFrame &frame, int64_t rank) {
   int64_t v = shape.v;
   const ChunkLayers &leading = frame.chunks[frame.stageOf(rank, 0)];
   uint64_t one = stashBytes(frame, leading);
-  bool split = splitsBackward(shape.kind);
+  bool split = frame.given ? frame.given->splits : splitsBackward(shape.kind);
   bool equal = true;
   for (int64_t i = 1; i < v && equal; ++i)
     equal = stashBytes(frame, frame.chunks[frame.stageOf(rank, i)]) == one;
-  if (!frame.defined) {
-    // An order that the solver or a file makes: as much as a one-forward
+  if (!frame.defined && !frame.given) {
+    // An order that nobody has made yet: as much as a one-forward
     // one-backward pipeline's first rank.
     PeakStash peak{0, v * std::min(shape.m, shape.p)};
     for (int64_t i = 0; i < v; ++i)
@@ -123,12 +123,14 @@ PeakStash model::peakStash(const ChoiceFrame &frame, int64_t rank) {
                     stashBytes(frame, frame.chunks[frame.stageOf(rank, i)]);
     return peak;
   }
-  if (equal && !split) {
+  if (equal && !split && !frame.given) {
     int64_t count = peakFormula(shape, rank);
     return {count * one, count};
   }
 
-  const InFlight &inFlight = model::inFlight(shape, rank);
+  const InFlight &inFlight =
+      frame.given ? frame.given->inFlight[static_cast<size_t>(rank)]
+                  : model::inFlight(shape, rank);
   PeakStash peak{0, inFlight.peak};
   for (const std::vector<LiveStash> &moment : inFlight.maximal) {
     uint64_t bytes = 0;

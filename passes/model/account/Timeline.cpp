@@ -160,12 +160,20 @@ MemoryTimeline model::timelineOf(const ChoiceFrame &frame, int64_t rank,
   int64_t enough = (6 * shape.p / group + 3) * group + shape.m % group;
   bool all =
       shape.kind == ScheduleKind::GPipe || shape.kind == ScheduleKind::Bfs;
-  if (!all)
+  if (!all && !frame.given)
     shape.m = std::min(shape.m, enough);
   std::vector<StageDurations> stages = durations.stages;
   if (stages.empty())
     stages.assign(shape.stages(), StageDurations{});
-  Timetable table = simulateSchedule(shape, stages, durations.transfer);
+  Timetable table;
+  if (frame.given) {
+    Result<Timetable> made =
+        simulateOrders(frame.given->orders, stages, durations.transfer);
+    RECKON_CHECK(made.ok());
+    table = std::move(*made);
+  } else {
+    table = simulateSchedule(shape, stages, durations.transfer);
+  }
   MemoryTimeline timeline{.ppRank = rank, .microBatches = shape.m};
   Follower(frame, sink.items, rank, timeline)
       .step(table.ranks[rank], durations, table.makespan);

@@ -11,28 +11,16 @@
 using namespace reckon;
 using namespace reckon::model;
 
-std::string model::schedulePicture(const ScheduleShape &shape,
-                                   size_t maxColumns) {
-  // F = I = W = 1, B = 2.
-  auto [kind, p, v, m, group] = shape;
-  std::vector<StageDurations> durations(shape.stages());
-  auto units =
-      static_cast<size_t>(std::llround(scheduleMakespan(shape, durations)));
-  // What is cut off need not be simulated, as long as the group stays.
-  ScheduleShape drawn = shape;
-  int64_t enough = 4 * p + static_cast<int64_t>(maxColumns);
-  if (v > 1 && kind != ScheduleKind::Bfs && !isVShaped(kind)) {
-    drawn.group = group ? group : defaultGroup(p, m);
-    enough = (enough / drawn.group + 2) * drawn.group + m % drawn.group;
-  }
-  drawn.m = std::min(m, enough);
-  PipelineOrders orders = makeOrders(drawn);
+/// Orders of which the whole step has `m` micro-batches and takes `units`.
+static std::string draw(const PipelineOrders &orders, int64_t m, size_t units,
+                        size_t maxColumns) {
+  std::vector<StageDurations> durations(orders.stages());
   Result<Timetable> table = simulateOrders(orders, durations);
   RECKON_CHECK(table.ok());
-
+  int64_t p = orders.p, v = orders.v;
   size_t width = std::to_string(m - 1).size() + 2;
   if (v > 1)
-    width += std::to_string(shape.stages() - 1).size();
+    width += std::to_string(orders.stages() - 1).size();
   std::string label = v > 1 ? "rank " : "stage ";
   size_t labelWidth = std::to_string(p - 1).size();
   size_t room = std::max(width, maxColumns > labelWidth + 10
@@ -71,6 +59,34 @@ std::string model::schedulePicture(const ScheduleShape &shape,
     picture += "(the first " + std::to_string(shown) + " of " +
                std::to_string(units) + " time units)\n";
   return picture;
+}
+
+std::string model::schedulePicture(const ScheduleShape &shape,
+                                   size_t maxColumns) {
+  // F = I = W = 1, B = 2.
+  auto [kind, p, v, m, group] = shape;
+  std::vector<StageDurations> durations(shape.stages());
+  auto units =
+      static_cast<size_t>(std::llround(scheduleMakespan(shape, durations)));
+  // What is cut off need not be simulated, as long as the group stays.
+  ScheduleShape drawn = shape;
+  int64_t enough = 4 * p + static_cast<int64_t>(maxColumns);
+  if (v > 1 && kind != ScheduleKind::Bfs && !isVShaped(kind)) {
+    drawn.group = group ? group : defaultGroup(p, m);
+    enough = (enough / drawn.group + 2) * drawn.group + m % drawn.group;
+  }
+  drawn.m = std::min(m, enough);
+  return draw(makeOrders(drawn), m, units, maxColumns);
+}
+
+std::string model::schedulePicture(const PipelineOrders &orders,
+                                   size_t maxColumns) {
+  std::vector<StageDurations> durations(orders.stages());
+  Result<Timetable> table =
+      simulateOrders(orders, durations, 0, /*keepActions=*/false);
+  RECKON_CHECK(table.ok());
+  return draw(orders, orders.m,
+              static_cast<size_t>(std::llround(table->makespan)), maxColumns);
 }
 
 std::string model::schedulePicture(ScheduleKind kind, int64_t stages,

@@ -9,6 +9,7 @@
 // that both are priced once for many nodes and a bound only adds them up.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/model/schedule/Given.h"
 #include "passes/model/time/Priced.h"
 #include "passes/model/time/Shape.h"
 
@@ -168,10 +169,12 @@ double TimeModel::wayBound(const Choice &choice) const {
         way.method == key.method)
       work = State::Work(s, partial, ways).of(way.parts);
   RECKON_CHECK(work < INFINITY);
-  double busy =
-      leastMakespan(shapeOf(choice), work) +
-      exposedMessages(choice.schedule, choice.pp, choice.v,
-                      choice.numMicroBatches, s.efficiency.pipelineHidden) *
-          s.message(choice);
+  double busy = leastMakespan(shapeOf(choice), work);
+  // The messages of a given order are simulated, and may all hide.
+  if (!givenOf(choice))
+    busy +=
+        exposedMessages(choice.schedule, choice.pp, choice.v,
+                        choice.numMicroBatches, s.efficiency.pipelineHidden) *
+        s.message(choice);
   return s.bound(busy, static_cast<double>(choice.numMicroBatches));
 }

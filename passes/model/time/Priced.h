@@ -128,6 +128,19 @@ struct TimeModel::State {
   // Scratch of price().
   std::vector<StageDurations> stages;
   std::vector<RankLoad> ranks;
+
+  /// A step of a given schedule, simulated.
+  struct Simulated {
+    std::shared_ptr<const GivenSchedule> given{};
+    std::vector<StageDurations> stages{};
+    double message = 0;
+    double still = 0;  ///< makespan when messages take no time
+    double moving = 0; ///< when each takes `message`
+  };
+  /// Of the durations in `stages`; the last one is remembered.
+  const Simulated &simulate(const std::shared_ptr<const GivenSchedule> &given,
+                            double message);
+  Simulated simulated;
   std::vector<LocalParameters> parameters;
 };
 

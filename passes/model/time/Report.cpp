@@ -3,6 +3,7 @@
 // Part of Reckon, under the Apache License v2.0.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/model/schedule/Given.h"
 #include "passes/model/time/ModelFlops.h"
 #include "passes/model/time/Priced.h"
 
@@ -91,7 +92,7 @@ StepTime TimeModel::step(const Choice &choice) const {
       again -= 2 * static_cast<double>(m.ffn) * static_cast<double>(m.hidden);
     hardwareExtra += static_cast<double>(n.denseFull) * again +
                      static_cast<double>(n.expertFull) * moe;
-    if (rankOfStage(choice.schedule, choice.pp, choice.v, k) != priced.busiest)
+    if (rankOfStage(choice, k) != priced.busiest)
       continue;
     Recompute rest = choice.recompute == Recompute::Selective
                          ? Recompute::Selective
@@ -118,6 +119,7 @@ StepTime TimeModel::step(const Choice &choice) const {
   auto micro = static_cast<double>(choice.numMicroBatches);
   time.step = priced.step;
   time.bubble = priced.bubble;
+  time.message = priced.message;
   time.optimizer = priced.optimizer;
   double exposedLayer = sums.tensor.exposed + sums.context.exposed +
                         sums.expert.exposed + sums.shard.exposed;

@@ -40,7 +40,8 @@ struct StepTime {
   double bubble = 0;
   double exposedCommunication = 0;
   double optimizer = 0;
-  double other = 0; ///< host, jitter
+  double other = 0;   ///< host, jitter
+  double message = 0; ///< one between two pipeline ranks
   double tokensPerSecond = 0;
   double tokensPerSecondPerDevice = 0;
   double tflopsPerDevice = 0;

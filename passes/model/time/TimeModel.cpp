@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/model/time/TimeModel.h"
 
+#include "passes/model/schedule/Given.h"
 #include "passes/model/time/Priced.h"
 
 #include <algorithm>
@@ -169,6 +170,7 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
   double table = static_cast<double>(m.embeddingParameters()) / t;
   double headTable = static_cast<double>(m.vocab * m.hidden) / t;
 
+  const GivenSchedule *given = p > 1 ? givenOf(choice) : nullptr;
   s.stages.resize(static_cast<size_t>(stages));
   s.ranks.assign(static_cast<size_t>(p), {});
   s.parameters.assign(static_cast<size_t>(p), {});
@@ -179,8 +181,9 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
     StageLayers n = stageLayers(m, first, count, fullCount(choice, k, count));
     first += count;
     bool last = k == stages - 1;
-    auto rank =
-        static_cast<size_t>(rankOfStage(choice.schedule, p, choice.v, k));
+    auto rank = static_cast<size_t>(
+        given ? given->orders.rankOfStage[static_cast<size_t>(k)]
+              : rankOfStage(choice.schedule, p, choice.v, k));
     RankLoad load = stageLoad(units, n, rest, k == 0, last, m.mtpLayers);
     s.stages[static_cast<size_t>(k)] = {load.forward, load.backward,
                                         load.weight};
@@ -213,21 +216,22 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
       result.parameters = s.parameters[r];
   }
   auto micro = static_cast<double>(choice.numMicroBatches);
-  if (p > 1) {
-    ScheduleShape shape = shapeOf(choice);
-    if (shape.kind == ScheduleKind::Csv ||
-        shape.kind == ScheduleKind::Synthesized)
-      shape.kind = ScheduleKind::Interleaved;
-    result.bubble =
-        makespanFormula(shape, s.stages) - micro * result.load.total();
-  }
-
   const Links &links = s.layers.links();
   bool within = s.job.withinDomain(1, choice.world());
   if (p > 1) {
     result.message = s.message(choice);
-    result.messages = exposedMessages(choice.schedule, p, choice.v,
-                                      choice.numMicroBatches, e.pipelineHidden);
+    double work = micro * result.load.total();
+    if (given) {
+      const State::Simulated &steps = s.simulate(choice.given, result.message);
+      result.bubble = steps.still - work;
+      if (result.message > 0)
+        result.messages = (steps.moving - steps.still) / result.message;
+    } else {
+      ScheduleShape shape = standInShape(choice);
+      result.bubble = makespanFormula(shape, s.stages) - work;
+      result.messages = exposedMessages(
+          shape.kind, p, choice.v, choice.numMicroBatches, e.pipelineHidden);
+    }
     if (m.tied && stages > 1)
       result.tied = 2 * e.factor * links.message(within, 4 * headTable);
   }
@@ -253,6 +257,31 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
                  e.jitter * s.doublings * busy;
   result.step = busy + result.optimizer + result.other;
   return result;
+}
+
+const TimeModel::State::Simulated &
+TimeModel::State::simulate(const std::shared_ptr<const GivenSchedule> &given,
+                           double message) {
+  // Choices that differ in what the stages do not see follow each other.
+  Simulated &known = simulated;
+  auto same = [](const StageDurations &a, const StageDurations &b) {
+    return a.forward == b.forward && a.backward == b.backward &&
+           a.weight == b.weight;
+  };
+  if (known.given == given && known.message == message &&
+      std::equal(known.stages.begin(), known.stages.end(), stages.begin(),
+                 stages.end(), same))
+    return known;
+  known = {given, stages, message};
+  auto makespan = [&](double transfer) {
+    Result<Timetable> table = simulateOrders(given->orders, stages, transfer,
+                                             /*keepActions=*/false);
+    RECKON_CHECK(table.ok());
+    return table->makespan;
+  };
+  known.still = makespan(0);
+  known.moving = message > 0 ? makespan(message) : known.still;
+  return known;
 }
 
 double TimeModel::quickStep(const Choice &choice) const {

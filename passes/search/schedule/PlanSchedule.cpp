@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/search/schedule/PlanSchedule.h"
 
+#include "passes/model/schedule/Given.h"
 #include "passes/search/Search.h"
 #include "runtime/base/Os.h"
 
@@ -64,19 +65,20 @@ search::planSchedule(const model::Choice &choice,
     synthesis.durations.assign(durations.begin(), durations.end());
     synthesis.slots.assign(choice.pp,
                            std::min(choice.pp, choice.numMicroBatches));
-    planned.synthesis = synthesize(synthesis, cacheFolder);
-    query.orders = planned.synthesis->orders;
-    query.durations = synthesis.durations;
-    query.slots = synthesis.slots;
-    planned.synthesisQuery = std::move(synthesis);
-    break;
+    Synthesis made = synthesize(synthesis, cacheFolder);
+    return planSynthesized(choice, std::move(synthesis), std::move(made),
+                           maxBubble);
   }
   case ScheduleKind::Csv: {
-    Result<PipelineOrders> orders = readOrders(choice, csvFile);
+    const model::GivenSchedule *given = model::givenOf(choice);
+    Result<PipelineOrders> orders = given
+                                        ? Result<PipelineOrders>(given->orders)
+                                        : readOrders(choice, csvFile);
     if (!orders.ok())
       return refuse(orders.error().message);
     for (const auto &rank : orders->ranks)
       query.slots.push_back(model::inFlight(rank, orders->v).peak);
+    planned.orders = *orders;
     query.orders = std::move(*orders);
     break;
   }
@@ -88,6 +90,33 @@ search::planSchedule(const model::Choice &choice,
       query.slots.push_back(model::inFlight(query.shape, rank).peak);
   }
   planned.certificate = certify(query);
+  return planned;
+}
+
+PlannedSchedule search::planSynthesized(const model::Choice &choice,
+                                        SynthesisQuery synthesisQuery,
+                                        Synthesis synthesis, double maxBubble) {
+  PlannedSchedule planned;
+  CertifyQuery &query = planned.query;
+  query.shape = model::shapeOf(choice);
+  query.maxBubble = maxBubble;
+  query.slots = synthesisQuery.slots;
+  query.orders = synthesis.orders;
+  planned.certificate = certify(query);
+  if (!planned.certificate.proved) {
+    CertifyQuery other = query;
+    other.shape.kind = ScheduleKind::ZbH1;
+    other.orders.reset();
+    // All that needs one chunk a rank is defined for any sizes.
+    const Certificate &certificate = certify(other);
+    if (certificate.proved) {
+      planned.certificate = certificate;
+      planned.query = std::move(other);
+    }
+  }
+  planned.orders = synthesis.orders;
+  planned.synthesisQuery = std::move(synthesisQuery);
+  planned.synthesis = std::move(synthesis);
   return planned;
 }
 

@@ -25,19 +25,17 @@ struct PlannedSchedule {
   std::optional<Synthesis> synthesis;
 
   /// Orders of `synthesized` and `csv`.
-  const std::optional<model::PipelineOrders> &orders() const {
-    return query.orders;
-  }
+  std::optional<model::PipelineOrders> orders;
 };
 
 /// Certifies a choice with several pipeline ranks, and synthesizes first if its
 /// schedule asks for it.
 ///
 /// Slots are those that the accounting charges: the in-flight peak of a named
-/// schedule; min(m, p) on every rank for one that is synthesized; those of the
-/// file's own orders for `csv`. The bubble is the one that `max_bubble` bounds:
-/// equal stages, F = I = W and no transfer; a synthesized schedule is made and
-/// certified for `durations` (a virtual stage each).
+/// schedule; min(m, p) on every rank for one that is synthesized here; those of
+/// the file's own orders for `csv`. The bubble is the one that `max_bubble`
+/// bounds: equal stages, F = I = W and no transfer. A synthesized schedule is
+/// made for `durations` (a virtual stage each).
 ///
 /// `csv`: the text and name of the schedule file. `cacheFolder` as for
 /// synthesize().
@@ -46,6 +44,12 @@ PlannedSchedule planSchedule(const model::Choice &choice,
                              double maxBubble,
                              const std::string &cacheFolder = "",
                              const std::string &csvFile = "");
+
+/// The same for a schedule that was synthesized before. What is certified is
+/// its order, or, where that suits equal stages worse, ZB-H1 in the same slots.
+PlannedSchedule planSynthesized(const model::Choice &choice,
+                                SynthesisQuery query, Synthesis synthesis,
+                                double maxBubble);
 
 /// For SearchResult::proof.
 Proved provedSchedule(const PlannedSchedule &planned);

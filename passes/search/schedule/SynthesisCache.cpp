@@ -11,6 +11,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 using namespace reckon;
 using namespace reckon::search;
@@ -45,6 +46,8 @@ static std::string pathOf(const json &key, const std::string &folder) {
 }
 
 std::string search::scheduleCacheFolder() {
+  if (const char *folder = std::getenv("RECKON_SCHEDULE_CACHE"))
+    return std::string_view(folder) == "off" ? "" : folder;
   const char *cache = std::getenv("XDG_CACHE_HOME");
   if (cache && *cache)
     return std::string(cache) + "/reckon/schedules";

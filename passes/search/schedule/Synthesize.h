@@ -67,6 +67,7 @@ struct Synthesis {
 Synthesis synthesize(const SynthesisQuery &query,
                      const std::string &cacheFolder = "");
 
+/// `$RECKON_SCHEDULE_CACHE`, none if that is empty or `off`; else
 /// `$XDG_CACHE_HOME/reckon/schedules` or `~/.cache/reckon/schedules`; empty if
 /// neither variable is set.
 std::string scheduleCacheFolder();

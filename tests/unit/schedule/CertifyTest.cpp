@@ -57,6 +57,33 @@ TEST(Certify, EveryNamedScheduleWithinItsOwnSlotsAndBubble) {
   }
 }
 
+// Steps of more actions than the solver is given, 262,000 to 4 million: of
+// orders that repeat nothing another one in the same slots is certified, and
+// what is too long even then the checker judges.
+TEST(Certify, LongStepsOfEverySchedule) {
+  struct {
+    ScheduleShape shape;
+    const char *method;
+  } all[] = {{{Kind::GPipe, 64, 1, 2048}, "repeating block of 1f1b"},
+             {{Kind::Bfs, 16, 4, 2048}, "repeating block of interleaved_1f1b"},
+             {{Kind::OneFOneB, 64, 1, 4096}, "repeating block"},
+             {{Kind::Interleaved, 16, 8, 512}, "repeating block"},
+             {{Kind::Interleaved, 64, 4, 1024}, "repeating block"},
+             {{Kind::Interleaved, 128, 8, 2048}, "repeating block, checker"}};
+  for (const auto &[shape, method] : all) {
+    const Certificate &certificate = certify(tight(shape));
+    EXPECT_TRUE(certificate.proved)
+        << scheduleName(shape.kind) << " " << certificate.reason;
+    EXPECT_EQ(certificate.method, method);
+    EXPECT_NEAR(certificate.bubble, scheduleBubble(shape), 1e-9);
+  }
+  CertifyQuery query = tight({Kind::Interleaved, 128, 8, 2048});
+  --query.slots[7];
+  EXPECT_FALSE(certify(query).proved);
+  EXPECT_NE(certify(query).reason.find("stashes on rank 7"), std::string::npos)
+      << certify(query).reason;
+}
+
 TEST(Certify, RefusesOneSlotLessAndOneTickLess) {
   for (ScheduleShape shape : {ScheduleShape{Kind::OneFOneB, 4, 1, 100},
                               {Kind::Interleaved, 4, 2, 64},

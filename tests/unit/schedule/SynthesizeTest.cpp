@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/search/schedule/Synthesize.h"
 
+#include "passes/model/schedule/Checker.h"
+
 #include "Replay.h"
 
 #include <gtest/gtest.h>
@@ -217,6 +219,42 @@ TEST(Synthesize, OrdersRunAsTheTableSays) {
             std::string::npos)
       << text;
   EXPECT_NE(text.find("needs more slots"), std::string::npos) << text;
+}
+
+// Whatever the sizes, the slots and the messages: the table in units, and the
+// orders in the durations as given, pass the checker, within the slots.
+TEST(Synthesize, EveryScheduleOfAGridIsJudged) {
+  int made = 0;
+  for (int64_t p : {1, 2, 3, 4})
+    for (int64_t m : {1, 2, 5, 8})
+      for (int64_t slots : {1, 2, 4, 7})
+        for (double transfer : {0.0, 0.3})
+          for (Goal goal : {Goal::Makespan, Goal::Span}) {
+            std::vector<StageDurations> durations;
+            for (int64_t rank = 0; rank < p; ++rank)
+              durations.push_back({1 + 0.25 * static_cast<double>(rank % 2),
+                                   2.5,
+                                   1 - 0.25 * static_cast<double>(rank % 3)});
+            SynthesisQuery asked = query(p, m, slots, goal, durations);
+            asked.transfer = transfer;
+            asked.budget = 2'000'000;
+            Synthesis result = synthesize(asked);
+            UnitQuery unit = inUnits(asked);
+            ASSERT_TRUE(checkUnits(unit, result.table).ok());
+            ASSERT_GE(result.value, result.bound);
+            auto table =
+                simulateOrders(result.orders, durations, asked.transfer);
+            ASSERT_TRUE(table.ok());
+            ClaimTerms terms{.durations = durations,
+                             .rankOfStage = result.orders.rankOfStage,
+                             .transfer = transfer,
+                             .slots = asked.slots,
+                             .horizon = result.makespan};
+            Status judged = checkClaim(claimOf(result.orders, *table), terms);
+            ASSERT_TRUE(judged.ok()) << judged.error().message;
+            ++made;
+          }
+  EXPECT_EQ(made, 256);
 }
 
 TEST(Synthesize, LongStepsRepeatABlock) {
