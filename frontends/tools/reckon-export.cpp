@@ -7,6 +7,7 @@
 #include "frontends/spec/Load.h"
 #include "frontends/tools/Commands.h"
 #include "frontends/tools/Progress.h"
+#include "passes/model/schedule/Given.h"
 #include "passes/search/Report.h"
 #include "runtime/base/Os.h"
 
@@ -64,6 +65,8 @@ int reckon::exportMain(int argc, char **argv) {
   Result<Spec> spec = loadSpec(files, sets, errors);
   if (!spec)
     return fail(spec.error().code, spec.error().message);
+  if (auto schedule = model::readScheduleFile(*spec); !schedule.ok())
+    return fail(schedule.error().code, schedule.error().message);
   for (const Diagnostic &warning : spec->warnings)
     std::fprintf(stderr, "%s\n", warning.str().c_str());
 

@@ -20,9 +20,9 @@ std::vector<int64_t> slotsWithin(const model::Choice &choice,
 
 /// Gives the candidates with `pipeline_schedule: synthesized` their orders: the
 /// solver's, for their own durations and messages and the slots that their
-/// memory has, where that makes them faster within all limits; else those of
-/// ZB-H1, which the search priced. Sorts the candidates again, and returns what
-/// is proved of the schedule of the first.
+/// memory has, where they keep all limits; else those of ZB-H1, which the
+/// search priced. Sorts the candidates again, and returns what is proved of the
+/// schedule of the first.
 PlannedSchedule synthesizeSchedules(const Spec &spec, SearchResult &result);
 
 } // namespace reckon::search

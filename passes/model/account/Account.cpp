@@ -148,12 +148,24 @@ private:
               "inputs of stages",
               [&] { return times(static_cast<double>(inputs), input); });
     if (parts_.last) {
-      bool alternates = f_.shape.kind != ScheduleKind::GPipe;
+      bool alternates = f_.given ? mostBeforeLoss() == 1
+                                 : f_.shape.kind != ScheduleKind::GPipe;
       int64_t targets = parts_.first ? inputs : alternates ? 1 : two;
       sink_.add(Category::Activations, targets * a_.tokens, MemoryBasis::Exact,
                 "targets",
                 [&] { return times(static_cast<double>(targets), a_.tokens); });
     }
+  }
+
+  /// Micro-batches between the forward and the backward of the last stage, in
+  /// an order that the choice was given.
+  int64_t mostBeforeLoss() const {
+    auto chunk = static_cast<size_t>(f_.given->orders.chunkOfStage.back());
+    int64_t most = 0;
+    for (const auto &moment :
+         f_.given->inFlight[static_cast<size_t>(rank_)].maximal)
+      most = std::max(most, moment[chunk].toInput);
+    return most;
   }
 
   void communication() {
