@@ -7,6 +7,7 @@
 
 #include "passes/model/schedule/Given.h"
 #include "passes/search/Evaluate.h"
+#include "passes/search/Goodput.h"
 
 #include <algorithm>
 
@@ -85,23 +86,26 @@ PlannedSchedule search::synthesizeSchedules(const Spec &spec,
         choice.schedule == ScheduleKind::Synthesized)
       entry.second = improve(entry.first, evaluator);
   }
-  if (*spec.search.objective != Objective::Memory)
-    std::stable_sort(all.begin(), all.end(), [](const auto &a, const auto &b) {
-      return a.first.time.step < b.first.time.step;
+  auto value = [&](const Candidate &candidate) {
+    return objectiveValue(spec, candidate).value;
+  };
+  bool byTime = *spec.search.objective != Objective::Memory;
+  if (byTime)
+    std::stable_sort(all.begin(), all.end(), [&](const auto &a, const auto &b) {
+      return value(a.first) < value(b.first);
     });
   result.candidates.clear();
   for (auto &entry : all)
     result.candidates.push_back(std::move(entry.first));
-  const model::Choice &best = result.candidates.front().choice;
-  if (best.schedule == ScheduleKind::Synthesized &&
-      *spec.search.objective != Objective::Memory) {
+  const Candidate &first = result.candidates.front();
+  const model::Choice &best = first.choice;
+  if (byTime && best.schedule == ScheduleKind::Synthesized) {
     // The combinations were compared with what needs no solver.
-    double step = result.candidates.front().time.step;
     result.proof.space += ", schedules taken for ZB-H1 before the solver";
-    result.proof.bound = std::min(result.proof.bound, step);
+    result.proof.bound = std::min(result.proof.bound, value(first));
     for (Proved &part : result.proof.parts)
-      if (part.unit == "s")
-        part.bound = std::min(part.bound, step);
+      if (part.what == "outer")
+        part.bound = std::min(part.bound, value(first));
   }
   double maxBubble = *spec.constraints.maxBubble;
   if (std::optional<Made> &made = all.front().second)

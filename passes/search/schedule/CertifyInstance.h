@@ -12,7 +12,7 @@
 namespace reckon::search {
 
 /// Actions that the solver is given; longer instances are left to the checker.
-inline constexpr int64_t kMostActions = 250000;
+inline constexpr int64_t kMostActions = 150000;
 
 /// Orders whose earliest starts, with the block run again as often as said, are
 /// a schedule of the whole step.
