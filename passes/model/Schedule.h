@@ -223,6 +223,28 @@ double makespanFormula(const ScheduleShape &shape,
 /// micro-batch sum to `work`, for all schedules. LeastMakespan.cpp.
 double leastMakespan(const ScheduleShape &shape, double work);
 
+/// The longest path of 1F1B through a rank with `own` passes, when the ranks
+/// before it work `before` and the `ranksAfter` ones after it `after` on a
+/// micro-batch; makespanFormula() is the longest of all ranks' paths.
+double pathOf1F1B(const StageDurations &own, double before, double after,
+                  int64_t ranksAfter, int64_t microBatches);
+
+/// Seconds a micro-batch of a path of an interleaved schedule that changes
+/// between the last rank and the first, given their chunks. The two follow each
+/// other in the ring and run different chunks at a time: while one has slow
+/// chunks, the other may have fast ones, and the ring runs at the pace of the
+/// slower. Each change to and fro costs the path about a pass and a third.
+/// makespanFormula() adds what this is above the busiest rank's work.
+double ringOfEnds(int64_t p, std::span<const StageDurations> first,
+                  std::span<const StageDurations> last);
+
+/// What of a rank's passes on a micro-batch, all its chunks, the others idle
+/// for at the ramps of a zero-bubble schedule; 0 for other schedules. The
+/// bubble of makespanFormula() is at least the sum over the ranks but the
+/// largest.
+double rampPiece(ScheduleKind kind, double forward, double inputGrad,
+                 double weightGrad);
+
 /// m times the durations of the rank's chunks, for the busiest rank.
 double busiestWork(const ScheduleShape &shape,
                    std::span<const StageDurations> durations);

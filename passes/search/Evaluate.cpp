@@ -100,7 +100,9 @@ double Evaluator::wayBound(const model::Choice &way) {
   return time_.wayBound(way);
 }
 
-double Evaluator::assignmentBound(const model::Choice &) { return 0; }
+double Evaluator::assignmentBound(const model::Choice &choice) {
+  return time_.assignmentBound(choice);
+}
 
 uint64_t Evaluator::memoryBound(const model::Choice &outer) {
   return accountant_.lowerBound(outer);

@@ -54,6 +54,13 @@ void search::rank(Ranked &ranked, Objective objective) {
     std::swap(ranked.primary, ranked.secondary);
 }
 
+int64_t search::leastKey(CostModel &cost, double seconds, Objective objective) {
+  if (!countsFailures(objective))
+    return nanoseconds(seconds);
+  // Rounding must not lift it above the key of such a choice.
+  return wallKey(cost.wallStepBound(seconds), seconds) - 1;
+}
+
 namespace {
 
 /// A node in few bytes, since there may be a hundred thousand of them.
@@ -80,11 +87,6 @@ private:
   int64_t tp, cp, pp, dp, ep, etp, microBatch, numMicroBatches, zero;
 };
 
-/// What makes two choices distinct for a person.
-auto group(const model::Choice &c) {
-  return std::tuple(c.tp, c.cp, c.pp, c.v, c.ep, c.etp, c.microBatch);
-}
-
 /// The best choices so far.
 class Kept {
 public:
@@ -101,7 +103,7 @@ public:
     if (options_.distinct) {
       auto same =
           std::find_if(best_.begin(), best_.end(), [&](const Ranked &other) {
-            return group(other.choice) == group(ranked.choice);
+            return degreesOf(other.choice) == degreesOf(ranked.choice);
           });
       if (same != best_.end()) {
         if (same->key() <= ranked.key())
@@ -115,6 +117,14 @@ public:
     best_.insert(at, ranked);
     if (static_cast<int64_t>(best_.size()) > options_.top)
       best_.pop_back();
+  }
+
+  /// Steps that are not below this are not better than the best.
+  double below() const {
+    if (best_.empty())
+      return std::numeric_limits<double>::infinity();
+    return countsFailures(options_.objective) ? best_.front().wall
+                                              : best_.front().seconds;
   }
 
   std::vector<Ranked> take() { return std::move(best_); }
@@ -163,12 +173,8 @@ private:
     counts_.misfits[why] += count;
   }
 
-  /// Of Ranked::primary of choices whose step takes `seconds` or more.
   int64_t leastKey(double seconds) {
-    if (!countsFailures(options_.objective))
-      return nanoseconds(seconds);
-    // Rounding must not lift it above the key of such a choice.
-    return wallKey(cost_.wallStepBound(seconds), seconds) - 1;
+    return search::leastKey(cost_, seconds, options_.objective);
   }
 
   void collect() {
@@ -179,6 +185,8 @@ private:
     };
     visitor.node = [&](const model::Choice &choice, int64_t leaves) {
       counts_.space += leaves;
+      if (options_.countAssignments)
+        counts_.assignments += space_.assignments(choice);
       // What needs least memory is likely to fit.
       bool byBytes = options_.any || options_.objective == Objective::Memory;
       int64_t bound = byBytes ? static_cast<int64_t>(cost_.memoryBound(choice))
@@ -251,8 +259,8 @@ private:
       mask |= bit(Limit::Memory);
     if (skips && mask)
       return reject(mask);
-    if (options_.opened && !(mask & bit(Limit::Bubble)))
-      options_.opened(leaf);
+    if (options_.opened && !mask)
+      options_.opened(leaf, kept_.below());
     // While nothing fits, what a choice costs is of no interest.
     bool first = kept_.cutoff() == std::numeric_limits<int64_t>::max();
     if (!skips || !first) {

@@ -67,6 +67,8 @@ struct Counts {
   // Of `limits`, by limit; one combination may break several.
   int64_t memory = 0, bubble = 0, hostMemory = 0;
   int64_t nodes = 0, nodesOpened = 0;
+  /// Space::assignments() of all nodes, where OuterOptions asks for them.
+  double assignments = 0;
   std::map<Misfit, int64_t> misfits;
   std::map<std::string, int64_t> forbidden; ///< by the representation's reason
 };
@@ -80,12 +82,14 @@ struct OuterOptions {
   /// Stop at the first choice that keeps all limits: whether there is one.
   bool any = false;
   Objective objective = Objective::StepTime;
+  bool countAssignments = false;
   /// Called for every evaluated choice that breaks a limit. Turns the skipping
   /// of nodes whose states alone do not fit off.
   std::function<void(const Ranked &, LimitMask)> broken;
-  /// Called for every leaf that may beat the choices kept under another
-  /// assignment of layers or recomputation.
-  std::function<void(const model::Choice &)> opened;
+  /// Called for every leaf whose node may hold a better choice, whether the
+  /// leaf itself fits or not, with the seconds that a step must stay below to
+  /// be better than the best choice so far.
+  std::function<void(const model::Choice &, double below)> opened;
 };
 
 struct OuterResult {
@@ -103,6 +107,14 @@ OuterResult searchOuter(const Space &space, CostModel &cost,
 /// machine alike, since its hours all cost the same; choices that make no
 /// progress come after all that do, by their step.
 void rank(Ranked &ranked, Objective objective);
+
+/// Of Ranked::primary of choices whose step takes `seconds` or more, at most.
+int64_t leastKey(CostModel &cost, double seconds, Objective objective);
+
+/// What makes two choices distinct for a person.
+inline auto degreesOf(const model::Choice &c) {
+  return std::tuple(c.tp, c.cp, c.pp, c.v, c.ep, c.etp, c.microBatch);
+}
 
 /// Whether the objective counts failures and checkpoints.
 inline bool countsFailures(Objective objective) {

@@ -66,7 +66,7 @@ bool solvable(const Spec &spec) {
   Space space(spec);
   OuterResult found =
       searchOuter(space, evaluator, evaluator.bounds(), {.any = true});
-  return !found.best.empty() || solve(spec).has_value();
+  return !found.best.empty();
 }
 
 /// The least n in (low, high] that holds, given that it does not at low and
@@ -283,6 +283,8 @@ private:
     for (int64_t factor = 2; factor <= 16; ++factor) {
       Spec changed = spec_;
       changed.training.globalBatchSize.value *= factor;
+      if (!solvable(changed))
+        continue;
       std::optional<Candidate> candidate = solve(changed);
       if (!candidate)
         continue;

@@ -213,6 +213,8 @@ std::string search::reportJson(const ReportInput &input) {
       {"candidates", candidates},
       {"search",
        {{"space", result.space},
+        {"assignment_space", result.assignmentSpace},
+        {"assigned", result.assignments},
         {"evaluated", result.evaluated},
         {"feasible", result.feasible},
         {"seconds", input.seconds},
@@ -224,6 +226,8 @@ std::string search::reportJson(const ReportInput &input) {
       {"infeasible", nullptr}};
   if (result.runnable)
     json["compilable"] = candidateJson(*result.runnable, spec);
+  if (result.refined)
+    json["refined"] = candidateJson(result.refined->candidate, spec);
   if (!result.compared.empty())
     json["compared"] = comparedJson(result.compared, spec);
   if (result.schedule)

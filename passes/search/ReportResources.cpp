@@ -3,6 +3,7 @@
 // Part of Reckon, under the Apache License v2.0.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/model/Schedule.h"
 #include "passes/search/ReportFormat.h"
 #include "passes/search/ReportParts.h"
 
@@ -44,6 +45,16 @@ std::string memoryBar(const model::StageMemory &memory, double full,
   }
   bar.resize(width, '.');
   return bar;
+}
+
+/// Decoder layers of a pipeline rank, all its chunks.
+int64_t layersOf(const model::Choice &choice, size_t rank) {
+  int64_t layers = 0;
+  for (int64_t stage = 0; stage < choice.stages(); ++stage)
+    if (model::rankOfStage(choice.schedule, choice.pp, choice.v, stage) ==
+        static_cast<int64_t>(rank))
+      layers += choice.layout[static_cast<size_t>(stage)];
+  return layers;
 }
 
 /// How sure it is that the choice fits.
@@ -92,7 +103,8 @@ std::string search::memorySection(const Candidate &best, const Spec &spec) {
   double full = 0;
   for (size_t i = 0; i < best.stages.size(); ++i) {
     const model::StageMemory &memory = best.stages[i];
-    text += format("  %5zu  %6ld", i, static_cast<long>(best.choice.layout[i]));
+    text +=
+        format("  %5zu  %6ld", i, static_cast<long>(layersOf(best.choice, i)));
     for (const Column &column : kColumns)
       text += format(" %13s",
                      bytes(static_cast<double>(memory.*column.bytes)).c_str());

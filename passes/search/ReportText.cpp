@@ -48,10 +48,14 @@ std::string refinedLine(const Refined &refined, const Candidate &best) {
 std::string searchSection(const ReportInput &input) {
   const SearchResult &result = input.result;
   const RejectedCounts &out = result.rejected;
+  std::string assigned;
+  if (result.assignmentSpace > 0)
+    assigned = format(", with %.3g assignments of layers and recomputation,",
+                      result.assignmentSpace);
   std::string text =
-      format("\nSearched all %s combinations in %s: %s do not divide",
-             grouped(result.space).c_str(), seconds(input.seconds).c_str(),
-             grouped(out.divisibility).c_str());
+      format("\nSearched all %s combinations%s in %s: %s do not divide",
+             grouped(result.space).c_str(), assigned.c_str(),
+             seconds(input.seconds).c_str(), grouped(out.divisibility).c_str());
   auto add = [&](int64_t count, const char *what) {
     if (count)
       text += ", " + grouped(count) + " " + what;

@@ -137,6 +137,9 @@ struct SearchResult {
   int64_t evaluated = 0;   ///< of those, the ones whose cost was computed
   int64_t feasible = 0;    ///< of those, the ones that keep all limits
   int64_t assignments = 0; ///< of layers, that were solved on top
+  /// Assignments of layers and recomputation that the combinations which divide
+  /// have together, 0 where the spec leaves none open.
+  double assignmentSpace = 0;
   RejectedCounts rejected;
   /// Combinations that do not divide or that the representation lacks.
   std::vector<std::pair<std::string, int64_t>> reasons;

@@ -7,6 +7,8 @@
 
 #include "passes/model/Schedule.h"
 #include "passes/model/schedule/Given.h"
+#include "passes/search/assign/Assign.h"
+#include "passes/search/assign/Count.h"
 
 #include <algorithm>
 
@@ -70,7 +72,9 @@ Space::Space(const Spec &spec)
       profile_(model::memoryProfile(job_.profile, job_.representation)),
       world_(spec.cluster.worldSize()), batch_(*spec.training.globalBatchSize),
       precision_(*spec.training.precision),
-      compilable_(*spec.search.space == SearchSpace::Compilable) {}
+      compilable_(*spec.search.space == SearchSpace::Compilable),
+      openLayout_(assignFreedom(spec).layout),
+      openRecompute_(assignFreedom(spec).recompute) {}
 
 const std::vector<int64_t> &Space::layout(const model::Choice &leaf) const {
   if (!open_.pipelineLayout->empty())
@@ -203,6 +207,35 @@ bool Space::fits(const model::Choice &node, Misfit &why) const {
   if (!divides(batch_, node.dp, Misfit::Batch))
     return false;
   return true;
+}
+
+double Space::assignments(const model::Choice &node) const {
+  const Leaves &leaves = leavesOf(node);
+  if (leaves.assignments >= 0)
+    return leaves.assignments;
+  auto has = [&](Recompute mode) {
+    return std::find(leaves.recomputes.begin(), leaves.recomputes.end(),
+                     mode) != leaves.recomputes.end();
+  };
+  double sum = 0;
+  for (Pair pair : leaves.pairs) {
+    bool ordered = pair.schedule == PipelineSchedule::Csv ||
+                   pair.schedule == PipelineSchedule::Synthesized;
+    if (ordered || !openLayout_) {
+      sum += static_cast<double>(leaves.recomputes.size());
+      continue;
+    }
+    double layouts = countAssignments(model_.layers, node.pp, pair.v, false);
+    if (!openRecompute_)
+      sum += layouts * static_cast<double>(leaves.recomputes.size());
+    else // one by one, from none to full
+      sum += countAssignments(model_.layers, node.pp, pair.v, true) +
+             (has(Recompute::Selective) ? layouts : 0);
+  }
+  leaves.assignments =
+      sum * static_cast<double>(leaves.splits.size() * leaves.methods.size() *
+                                leaves.zeros.size());
+  return leaves.assignments;
 }
 
 const Misfit *Space::misfit(const model::Choice &leaf) const {

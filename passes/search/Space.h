@@ -92,6 +92,10 @@ public:
          const std::function<void(model::Choice &leaf)> &leaf,
          const std::function<void(int64_t, const Misfit &)> &rejected) const;
 
+  /// Assignments of layers and recomputation under all leaves of a node, where
+  /// the spec leaves those open; a leaf counts as one otherwise.
+  double assignments(const model::Choice &node) const;
+
   /// Why search.space refuses the leaf; empty when it does not.
   std::string refuses(const model::Choice &leaf) const;
 
@@ -107,6 +111,7 @@ private:
     std::vector<Pair> pairs;
     std::vector<int64_t> zeros;
     std::vector<Recompute> recomputes;
+    mutable double assignments = -1; ///< not counted yet
     int64_t count() const {
       return static_cast<int64_t>(splits.size() * methods.size() *
                                   pairs.size() * zeros.size() *
@@ -129,6 +134,7 @@ private:
   int64_t world_, batch_;
   model::Precision precision_;
   bool compilable_;
+  bool openLayout_, openRecompute_; ///< to assign layer by layer
   // By (tp > 1, cp > 1, pp, group of ZeRO > 1).
   mutable std::map<std::tuple<bool, bool, int64_t, bool>, Leaves> leaves_;
   mutable std::map<int64_t, std::vector<int64_t>> layouts_;

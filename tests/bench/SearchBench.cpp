@@ -37,15 +37,28 @@ int main(int argc, char **argv) {
   OuterResult result = searchOuter(
       space, evaluator, evaluator.bounds(),
       {.top = *spec->search.top, .objective = *spec->search.objective});
-  double seconds =
-      static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   const Counts &c = result.counts;
+  double assignments = 0;
+  space.nodes({.node = [&](const model::Choice &node,
+                           int64_t) { assignments += space.assignments(node); },
+               .rejected = [](int64_t, const Misfit &) {}});
   std::printf("space %ld, nodes %ld, opened %ld, limits %ld, feasible %ld, "
-              "bound %ld, best %.6f s, outer %.4f s\n",
+              "bound %ld, best %.6f s, outer %.4f s, assignments %.3g\n",
               static_cast<long>(c.space), static_cast<long>(c.nodes),
               static_cast<long>(c.nodesOpened), static_cast<long>(c.limits),
               static_cast<long>(c.feasible), static_cast<long>(c.bound),
-              result.best.empty() ? 0.0 : result.best.front().seconds,
+              result.best.empty() ? 0.0 : result.best.front().seconds, seconds,
+              assignments);
+  if (result.best.empty())
+    return 3;
+  start = std::clock();
+  SearchResult whole = search::search(
+      *spec, SearchOptions{.top = *spec->search.top, .runnable = false});
+  seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  std::printf("assigned %ld, best %.6f s, gap %.4f %%, search %.4f s\n",
+              static_cast<long>(whole.assignments),
+              whole.candidates.front().time.step, 100 * whole.proof.gap,
               seconds);
-  return result.best.empty() ? 3 : 0;
+  return 0;
 }

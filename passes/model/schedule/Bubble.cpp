@@ -48,13 +48,8 @@ public:
     for (int64_t r = 0; r < p_; ++r) {
       const StageDurations &own = at(0, r);
       above -= work(own);
-      // What it does in the meantime.
-      double others = std::min(static_cast<double>(p_ - 1 - r), m_ - 1);
-      double start = std::max(0.0, above - others * own.forward);
-      double end = std::max(0.0, above - others * own.backward);
-      // With few micro-batches both waits are the same.
-      double idle = m_ - 1 > others ? start + end : std::max(start, end);
-      longest = std::max(longest, m_ * work(own) + before + idle);
+      longest = std::max(longest, pathOf1F1B(own, before, above, p_ - 1 - r,
+                                             static_cast<int64_t>(m_)));
       before += work(own);
     }
     return longest;
@@ -78,8 +73,13 @@ public:
     // No backward comes back before the forwards are through.
     if (m_ <= ranks)
       return std::max(longest, breadthFirst());
-    return longest +
-           std::max(0.0, m_ - 2 * ranks) * std::max(0.0, ends() - most);
+    std::vector<StageDurations> first, last;
+    for (int64_t c = 0; c < v_; ++c) {
+      first.push_back(at(c, 0));
+      last.push_back(at(c, p_ - 1));
+    }
+    return longest + std::max(0.0, m_ - 2 * ranks) *
+                         std::max(0.0, ringOfEnds(p_, first, last) - most);
   }
 
 private:
@@ -112,34 +112,6 @@ private:
       last = std::max(last + here, first + (m_ - 1) * here);
       rank = last;
     }
-  }
-
-  /// Seconds a micro-batch of a path that changes between the last rank and the
-  /// first, which follow each other in the ring of an interleaved schedule and
-  /// run different chunks at a time: while one has slow chunks, the other may
-  /// have fast ones, and the ring runs at the pace of the slower. Each change
-  /// to and fro costs the path about a pass and a third.
-  double ends() const {
-    double sum = 0, slowest = 0;
-    int64_t changes = 0;
-    bool now = false, began = false;
-    for (int64_t phase = 0; phase < v_; ++phase) {
-      int64_t before = phase == 0 ? v_ - 1 : phase - 1;
-      double top =
-          at(before, p_ - 1).forward + at(v_ - 1 - phase, p_ - 1).backward;
-      double bottom = at(phase, 0).forward + at(v_ - 1 - before, 0).backward;
-      bool onFirst = bottom > top * (1 + 1e-9);
-      if (phase == 0)
-        began = onFirst;
-      else
-        changes += onFirst != now;
-      now = onFirst;
-      sum += std::max(top, bottom);
-      slowest = std::max({slowest, top, bottom});
-    }
-    changes += now != began;
-    return sum - static_cast<double>(changes / 2) * slowest * (4.0 / 3) /
-                     static_cast<double>(p_);
   }
 
   int64_t p_, v_;
@@ -184,37 +156,77 @@ double zeroBubble(const ScheduleShape &shape,
     }
     return idle - largest;
   };
-  double idle = 0;
-  if (shape.kind == ScheduleKind::ZbH1) {
-    idle = others([](const RankWork &r) {
-      return std::max({r.forward, r.input, r.forward + r.input - r.weight});
-    });
-  } else if (shape.kind == ScheduleKind::ZbH2) {
-    // With F + I <= 2 W no rank idles within its span, but ranks start one
-    // forward after the other and the step ends for all at once.
-    idle = others([](const RankWork &r) {
-      return std::max(r.forward, r.forward + r.input - 2 * r.weight);
-    });
-  } else if (shape.kind == ScheduleKind::ZbV) {
-    // Both chunks of a rank are in its work, hence the halves.
-    double equal = others([](const RankWork &r) {
-      return std::max({r.forward / 2, r.input / 2, r.input - r.weight});
-    });
+  double idle = others([&](const RankWork &r) {
+    return rampPiece(shape.kind, r.forward, r.input, r.weight);
+  });
+  if (shape.kind == ScheduleKind::ZbV) {
     double late =
         others([](const RankWork &r) { return r.forward - r.input / 2; });
-    idle = std::max(equal, late - (mean.forward - mean.input) / 2);
-  } else {
-    double equal = others([](const RankWork &r) {
-      return std::max(r.forward, r.forward + r.input - r.weight) / 2;
-    });
+    idle = std::max(idle, late - (mean.forward - mean.input) / 2);
+  } else if (shape.kind == ScheduleKind::DualPipeV) {
     double late =
         others([](const RankWork &r) { return r.input - r.weight / 2; });
-    idle = std::max(equal, late - mean.forward / 2);
+    idle = std::max(idle, late - mean.forward / 2);
   }
   return static_cast<double>(shape.m) * most + idle;
 }
 
 } // namespace
+
+double model::ringOfEnds(int64_t p, std::span<const StageDurations> first,
+                         std::span<const StageDurations> last) {
+  double sum = 0, slowest = 0;
+  int64_t changes = 0;
+  bool now = false, began = false;
+  size_t v = first.size();
+  for (size_t phase = 0; phase < v; ++phase) {
+    size_t before = phase == 0 ? v - 1 : phase - 1;
+    double top = last[before].forward + last[v - 1 - phase].backward;
+    double bottom = first[phase].forward + first[v - 1 - before].backward;
+    bool onFirst = bottom > top * (1 + 1e-9);
+    if (phase == 0)
+      began = onFirst;
+    else
+      changes += onFirst != now;
+    now = onFirst;
+    sum += std::max(top, bottom);
+    slowest = std::max({slowest, top, bottom});
+  }
+  changes += now != began;
+  return sum - static_cast<double>(changes / 2) * slowest * (4.0 / 3) /
+                   static_cast<double>(p);
+}
+
+double model::pathOf1F1B(const StageDurations &own, double before, double after,
+                         int64_t ranksAfter, int64_t microBatches) {
+  auto m = static_cast<double>(microBatches);
+  // What it does in the meantime.
+  double others = std::min(static_cast<double>(ranksAfter), m - 1);
+  double start = std::max(0.0, after - others * own.forward);
+  double end = std::max(0.0, after - others * own.backward);
+  // With few micro-batches both waits are the same.
+  double idle = m - 1 > others ? start + end : std::max(start, end);
+  return m * (own.forward + own.backward) + before + idle;
+}
+
+double model::rampPiece(ScheduleKind kind, double forward, double input,
+                        double weight) {
+  switch (kind) {
+  case ScheduleKind::ZbH1:
+    return std::max({forward, input, forward + input - weight});
+  case ScheduleKind::ZbH2:
+    // With F + I <= 2 W no rank idles within its span, but ranks start one
+    // forward after the other and the step ends for all at once.
+    return std::max(forward, forward + input - 2 * weight);
+  case ScheduleKind::ZbV:
+    // Both chunks of a rank are in its work, hence the halves.
+    return std::max({forward / 2, input / 2, input - weight});
+  case ScheduleKind::DualPipeV:
+    return std::max(forward, forward + input - weight) / 2;
+  default:
+    return 0;
+  }
+}
 
 double model::makespanFormula(const ScheduleShape &shape,
                               std::span<const StageDurations> stages) {

@@ -169,12 +169,8 @@ double TimeModel::wayBound(const Choice &choice) const {
         way.method == key.method)
       work = State::Work(s, partial, ways).of(way.parts);
   RECKON_CHECK(work < INFINITY);
-  double busy = leastMakespan(shapeOf(choice), work);
-  // The messages of a given order are simulated, and may all hide.
-  if (!givenOf(choice))
-    busy +=
-        exposedMessages(choice.schedule, choice.pp, choice.v,
-                        choice.numMicroBatches, s.efficiency.pipelineHidden) *
-        s.message(choice);
+  StepParts parts = s.parts(choice);
+  double busy = leastMakespan(shapeOf(choice), work) +
+                parts.messages * parts.message + parts.tied;
   return s.bound(busy, static_cast<double>(choice.numMicroBatches));
 }

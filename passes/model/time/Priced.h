@@ -22,19 +22,23 @@ struct RankLoad {
   double total() const { return forward + backward; }
 };
 
+/// What a step has once, whatever its layers' places.
+struct StepParts {
+  double message = 0;  ///< seconds of one pipeline message
+  double messages = 0; ///< that lengthen the step
+  /// Sums of gradients of what several ranks of a replica hold: the embedding
+  /// on both end stages, copied key heads.
+  double tied = 0;
+};
+
 /// What quickStep() adds up and step() explains: one computation for both.
-struct TimeModel::Priced {
+struct TimeModel::Priced : StepParts {
   double step = 0;
   int64_t busiest = 0;        ///< pipeline rank
   RankLoad load;              ///< of the busiest rank
   LocalParameters parameters; ///< of the rank with most
   double bubble = 0;
-  double message = 0;  ///< seconds of one pipeline message
-  double messages = 0; ///< that lengthen the step
   DataTime data;
-  /// Sums of gradients of what several ranks of a replica hold: the embedding
-  /// on both end stages, copied key heads.
-  double tied = 0;
   double optimizer = 0;
   double other = 0;
 };
@@ -94,8 +98,7 @@ struct TimeModel::State {
 
   const KnownUnits &units(const LayerKey &key);
   LayerKey key(const Choice &choice) const;
-  /// Seconds of one message between pipeline ranks.
-  double message(const Choice &choice) const;
+  StepParts parts(const Choice &choice) const;
 
   // Bound.cpp.
   class Work;

@@ -133,24 +133,45 @@ StageTime TimeModel::stage(const Choice &choice, int64_t stage) const {
   for (int64_t k = 0; k < stage; ++k)
     first += stageCount(choice, m, k);
   int64_t count = stageCount(choice, m, stage);
+  return this->stage(choice, stage, first, count,
+                     fullCount(choice, stage, count));
+}
+
+StageTime TimeModel::stage(const Choice &choice, int64_t stage, int64_t first,
+                           int64_t count, int64_t full) const {
+  const ModelShape &m = state_->job.model;
   RankLoad load = stageLoad(
-      state_->units(state_->key(choice)),
-      stageLayers(m, first, count, fullCount(choice, stage, count)),
+      state_->units(state_->key(choice)), stageLayers(m, first, count, full),
       restOf(choice), stage == 0, stage == choice.stages() - 1, m.mtpLayers);
   return {load.forward, load.backward - load.weight, load.weight};
 }
 
-double TimeModel::State::message(const Choice &choice) const {
-  if (choice.pp == 1)
-    return 0;
-  double tokens = static_cast<double>(choice.microBatch * job.model.sequence) /
+StepParts TimeModel::State::parts(const Choice &choice) const {
+  StepParts parts;
+  int64_t p = choice.pp;
+  if (p == 1)
+    return parts;
+  const Links &links = layers.links();
+  const ModelShape &m = job.model;
+  auto t = static_cast<double>(choice.tp);
+  bool within = job.withinDomain(1, choice.world());
+  double tokens = static_cast<double>(choice.microBatch * m.sequence) /
                   static_cast<double>(choice.cp);
   double bytes =
-      layers.kernels().width * tokens * static_cast<double>(job.model.hidden);
+      layers.kernels().width * tokens * static_cast<double>(m.hidden);
   if (efficiency.pipelineSplit > 0 || choice.sequenceParallel)
-    bytes /= static_cast<double>(choice.tp);
-  return efficiency.factor *
-         layers.links().message(job.withinDomain(1, choice.world()), bytes);
+    bytes /= t;
+  parts.message = efficiency.factor * links.message(within, bytes);
+  // Those of a given order are simulated, and may all hide.
+  if (!givenOf(choice))
+    parts.messages =
+        exposedMessages(standInShape(choice).kind, p, choice.v,
+                        choice.numMicroBatches, efficiency.pipelineHidden);
+  if (m.tied) {
+    double table = static_cast<double>(m.vocab * m.hidden) / t;
+    parts.tied = 2 * efficiency.factor * links.message(within, 4 * table);
+  }
+  return parts;
 }
 
 TimeModel::Priced TimeModel::price(const Choice &choice) const {
@@ -216,10 +237,9 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
       result.parameters = s.parameters[r];
   }
   auto micro = static_cast<double>(choice.numMicroBatches);
+  static_cast<StepParts &>(result) = s.parts(choice);
   const Links &links = s.layers.links();
-  bool within = s.job.withinDomain(1, choice.world());
   if (p > 1) {
-    result.message = s.message(choice);
     double work = micro * result.load.total();
     if (given) {
       const State::Simulated &steps = s.simulate(choice.given, result.message);
@@ -227,13 +247,8 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
       if (result.message > 0)
         result.messages = (steps.moving - steps.still) / result.message;
     } else {
-      ScheduleShape shape = standInShape(choice);
-      result.bubble = makespanFormula(shape, s.stages) - work;
-      result.messages = exposedMessages(
-          shape.kind, p, choice.v, choice.numMicroBatches, e.pipelineHidden);
+      result.bubble = makespanFormula(standInShape(choice), s.stages) - work;
     }
-    if (m.tied && stages > 1)
-      result.tied = 2 * e.factor * links.message(within, 4 * headTable);
   }
   // Ranks with the same key heads add up their gradients.
   if (m.keyWays(choice.tp) < choice.tp && !gathersKeys(s.job, choice.tp)) {

@@ -18,6 +18,7 @@
 #include "passes/model/time/Pipeline.h"
 #include "passes/model/time/StepTime.h"
 
+#include <limits>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -36,6 +37,19 @@ struct StageTime {
 /// What is known of a choice before it is complete.
 struct PartialChoice {
   int64_t tp = 1, cp = 1, pp = 1, dp = 1, ep = 1, etp = 1, microBatch = 1;
+};
+
+/// What a step takes at least while the layers and the recomputation of its
+/// stages are open: scale * (what the pipeline takes) + fixed.
+struct AssignmentCost {
+  double scale = 1;
+  double fixed = 0; ///< seconds
+};
+
+/// The largest parts of a rank's work that one pass can be.
+struct PassShares {
+  double forward = 1;
+  double backward = 1;
 };
 
 class TimeModel {
@@ -57,6 +71,10 @@ public:
 
   /// Virtual stage `stage` of choice.layout.
   StageTime stage(const Choice &choice, int64_t stage) const;
+  /// The same of a stage that has `count` layers after `first` others, `full`
+  /// of them recomputed; what the layout says does not count.
+  StageTime stage(const Choice &choice, int64_t stage, int64_t first,
+                  int64_t count, int64_t full) const;
   /// One decoder layer (with experts or without), the embedding, the head.
   const UnitTimes &units(const Choice &choice) const;
 
@@ -67,6 +85,20 @@ public:
   /// At most quickStep() of `choice` with any layout, ZeRO stage and
   /// recomputation; at least the bound of its sizes.
   double wayBound(const Choice &choice) const;
+
+  /// For any layout and recomputation of `choice` no rank of which works longer
+  /// than this on one micro-batch, since reductions hide behind that work, and
+  /// one of which has `held` layers (of two kinds, of those with experts) or an
+  /// even share of them.
+  AssignmentCost
+  assignmentCost(const Choice &choice,
+                 double mostForward = std::numeric_limits<double>::infinity(),
+                 double mostBackward = std::numeric_limits<double>::infinity(),
+                 int64_t held = 0) const;
+  PassShares passShares(const Choice &choice) const;
+  /// At most quickStep() of `choice` with any layout; a recomputation that is
+  /// not selective may be of any layers.
+  double assignmentBound(const Choice &choice) const;
 
   const Efficiency &efficiency() const;
   const Job &job() const;

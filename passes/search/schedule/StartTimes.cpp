@@ -137,7 +137,7 @@ StartTimes::Literal StartTimes::by(Action action, int64_t t) const {
   return firstVariable_[action] + static_cast<Literal>(2 * (past - 1));
 }
 
-void StartTimes::clause(std::initializer_list<Literal> literals) {
+void StartTimes::clause(const std::vector<Literal> &literals) {
   size_t begin = literals_.size();
   for (Literal literal : literals) {
     if (literal == kTrue) {

@@ -55,7 +55,10 @@ public:
   }
 
   /// At least one of them.
-  void clause(std::initializer_list<Literal> literals);
+  void clause(std::initializer_list<Literal> literals) {
+    clause(std::vector<Literal>(literals));
+  }
+  void clause(const std::vector<Literal> &literals);
   /// start(later) >= start(earlier) + delay; only where `guard` holds.
   void after(Action later, Action earlier, int64_t delay,
              Literal guard = kTrue);

@@ -67,7 +67,8 @@ protected:
     return load(sets);
   }
   static Candidate best(const Spec &spec) {
-    SearchResult result = searchAndExplain(spec, 1);
+    SearchResult result =
+        searchAndExplain(spec, SearchOptions{.top = 1, .refine = false});
     if (result.candidates.empty()) {
       ADD_FAILURE() << "nothing fits";
       std::abort();
