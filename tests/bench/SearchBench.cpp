@@ -31,13 +31,21 @@ int main(int argc, char **argv) {
   }
   if (std::getenv("LIFT"))
     spec = liftRestrictions(*spec);
-  std::clock_t start = std::clock();
-  Evaluator evaluator(*spec);
+  // The least of three, since the machine is rarely alone.
+  OuterResult result;
+  double seconds = 1e9;
+  std::clock_t start;
+  for (int run = 0; run < 3; ++run) {
+    start = std::clock();
+    Evaluator evaluator(*spec);
+    Space space(*spec);
+    result = searchOuter(
+        space, evaluator, evaluator.bounds(),
+        {.top = *spec->search.top, .objective = *spec->search.objective});
+    seconds = std::min(seconds, static_cast<double>(std::clock() - start) /
+                                    CLOCKS_PER_SEC);
+  }
   Space space(*spec);
-  OuterResult result = searchOuter(
-      space, evaluator, evaluator.bounds(),
-      {.top = *spec->search.top, .objective = *spec->search.objective});
-  double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   const Counts &c = result.counts;
   double assignments = 0;
   space.nodes({.node = [&](const model::Choice &node,
