@@ -23,6 +23,10 @@ double Evaluator::step(const model::Choice &choice) {
   return time_.quickStep(choice);
 }
 
+double Evaluator::timed(const model::Choice &choice) {
+  return time_.exactStep(choice);
+}
+
 uint64_t Evaluator::memory(const model::Choice &choice, int64_t rank) {
   return accountant_.memory(choice, rank).arena();
 }

@@ -35,6 +35,7 @@ public:
   explicit Evaluator(const Spec &spec);
 
   double step(const model::Choice &choice) override;
+  double timed(const model::Choice &choice) override;
   uint64_t memory(const model::Choice &choice, int64_t rank) override;
   Peak peak(const model::Choice &choice) override;
   Peak peakUpTo(const model::Choice &choice, uint64_t limit) override;

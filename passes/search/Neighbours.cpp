@@ -151,6 +151,8 @@ private:
           node, [&](model::Choice &leaf) { visit(leaf); }, misfit);
     if (!any)
       result.impossible = reason;
+    else
+      result.stepSeconds = evaluator_.timed(result.choice);
   }
 
   std::vector<std::string> broken(const model::Choice &leaf,

@@ -285,13 +285,22 @@ private:
     if (skips && first)
       ranked.seconds = cost_.step(leaf);
     ++counts_.feasible;
-    if (countsFailures(options_.objective))
-      ranked.wall = cost_.wallStep(leaf, ranked.seconds);
-    rank(ranked, options_.objective);
-    if (ranked.primary > kept_.cutoff())
+    if (!price(ranked, leaf))
+      return;
+    // What might be kept is timed as it will be shown.
+    ranked.seconds = cost_.timed(leaf);
+    if (!price(ranked, leaf))
       return;
     ranked.choice = leaf;
     kept_.add(ranked);
+  }
+
+  /// Sets the key of a step; whether it may be kept.
+  bool price(Ranked &ranked, const model::Choice &leaf) {
+    if (countsFailures(options_.objective))
+      ranked.wall = cost_.wallStep(leaf, ranked.seconds);
+    rank(ranked, options_.objective);
+    return ranked.primary <= kept_.cutoff();
   }
 
   const Space &space_;

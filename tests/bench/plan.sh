@@ -1,7 +1,7 @@
 #!/bin/sh
 # How long the planner takes, in seconds of processor time, beside the bars of
 # the project: reckon-search-bench prints the outer search alone with its proof,
-# the least of three; the whole of `reckon plan` has start-up, assignments,
+# the least of seven; the whole of `reckon plan` has start-up, assignments,
 # neighbours, certificate and explanations too. BIN is the folder of the
 # programs. The gap is that of the proof of all assignments.
 #

@@ -165,12 +165,19 @@ double TimeModel::assignmentBound(const Choice &choice) const {
     break;
   case ScheduleKind::Interleaved:
   case ScheduleKind::Bfs: {
-    // Before and after the rank that works longest, p - 1 stages of other
-    // ranks, none with fewer layers than the window has.
+    // No stage has fewer layers than the window.
     LayerWindow window = layerWindow(m.layers, choice);
     double inner = static_cast<double>(window.least) * layer;
     double ends = static_cast<double>(window.least - window.leastEnd) * layer;
-    pipeline += std::max(0.0, (p - 1) * inner - 2 * ends);
+    if (choice.schedule == ScheduleKind::Bfs) {
+      // Before and after the rank that works longest, p - 1 stages of others.
+      pipeline += std::max(0.0, (p - 1) * inner - 2 * ends);
+    } else {
+      // Rank r waits for the first chunks of r ranks; the mean over all ranks.
+      pipeline =
+          std::max(pipeline, micro * even +
+                                 std::max(0.0, (p - 1) / 2 * inner - 2 * ends));
+    }
     break;
   }
   case ScheduleKind::ZbH1:

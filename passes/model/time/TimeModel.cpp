@@ -174,7 +174,21 @@ StepParts TimeModel::State::parts(const Choice &choice) const {
   return parts;
 }
 
-TimeModel::Priced TimeModel::price(const Choice &choice) const {
+/// Whether makespanFormula() is only near: an interleaved order turns from
+/// chunk to chunk, and what ranks wait for when these differ no formula says
+/// exactly.
+static bool unevenChunks(const ScheduleShape &shape,
+                         std::span<const StageDurations> stages) {
+  if (shape.kind != ScheduleKind::Interleaved || shape.v == 1)
+    return false;
+  auto work = [](const StageDurations &s) { return s.forward + s.backward; };
+  double first = work(stages.front());
+  return std::any_of(stages.begin(), stages.end(), [&](const auto &stage) {
+    return std::abs(work(stage) - first) > 1e-9 * first;
+  });
+}
+
+TimeModel::Priced TimeModel::price(const Choice &choice, bool exact) const {
   State &s = *state_;
   const ModelShape &m = s.job.model;
   const Efficiency &e = s.efficiency;
@@ -247,7 +261,11 @@ TimeModel::Priced TimeModel::price(const Choice &choice) const {
       if (result.message > 0)
         result.messages = (steps.moving - steps.still) / result.message;
     } else {
-      result.bubble = makespanFormula(standInShape(choice), s.stages) - work;
+      ScheduleShape shape = standInShape(choice);
+      double makespan = exact && unevenChunks(shape, s.stages)
+                            ? scheduleMakespan(shape, s.stages)
+                            : makespanFormula(shape, s.stages);
+      result.bubble = makespan - work;
     }
   }
   // Ranks with the same key heads add up their gradients.
@@ -300,11 +318,15 @@ TimeModel::State::simulate(const std::shared_ptr<const GivenSchedule> &given,
 }
 
 double TimeModel::quickStep(const Choice &choice) const {
-  return price(choice).step;
+  return price(choice, false).step;
+}
+
+double TimeModel::exactStep(const Choice &choice) const {
+  return price(choice, true).step;
 }
 
 double TimeModel::quickOptimizer(const Choice &choice) const {
-  return price(choice).optimizer;
+  return price(choice, false).optimizer;
 }
 
 std::vector<std::string> TimeModel::warnings() const {

@@ -27,6 +27,19 @@ Assigned search::assignLayers(const model::Choice &choice, Evaluator &evaluator,
                               uint64_t limitBytes,
                               const AssignOptions &options) {
   Frame frame(choice, evaluator, limitBytes, options);
-  return options.z3 && hasCuts(choice) ? solveBenders(frame)
-                                       : solveProgram(frame);
+  if (options.z3 && hasCuts(choice))
+    return solveBenders(frame);
+  Assigned found = solveProgram(frame);
+  if (found.choice || choice.v == 1 || !frame.layoutOpen() ||
+      found.bound >= options.beat)
+    return found;
+  // Orders of several chunks may wait for more than paths say. The layout that
+  // the choice has is simple, and may gain from recomputing less.
+  AssignOptions even = options;
+  even.freedom.layout = false;
+  Frame given(choice, evaluator, limitBytes, even);
+  Assigned simple = solveProgram(given);
+  found.choice = std::move(simple.choice);
+  found.step = simple.step;
+  return found;
 }

@@ -62,8 +62,6 @@ public:
           continue;
       }
       cuts += 1;
-      if (cutEnds())
-        continue;
       // Its time is in something that cuts do not see: leave it out alone.
       open = std::min(open, leastStep());
       exclude();
@@ -176,24 +174,6 @@ private:
       return 0;
     master_.cut(clause);
     return 1;
-  }
-
-  /// Refuses the chunks of the first and the last rank together, where these
-  /// two alone take too long.
-  bool cutEnds() {
-    int64_t last = frame_.ranks() - 1;
-    const RankOption &a = option(0), &b = option(last);
-    if (std::max(frame_.path(0, a), frame_.path(last, b)) + frame_.ends(a, b) <
-        cap_)
-      return false;
-    std::vector<Master::Literal> clause;
-    for (int64_t rank : {int64_t{0}, last})
-      for (int64_t stage : frame_.stagesOf(rank)) {
-        refuse(stage, master_.count(stage), master_.before(stage), clause);
-        clause.push_back(master_.holds(stage, master_.count(stage) + 1));
-      }
-    master_.cut(clause);
-    return true;
   }
 
   void exclude() {

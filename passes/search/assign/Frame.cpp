@@ -72,8 +72,9 @@ double Frame::quickestStage(int64_t stage, int64_t count,
   return time.forward + time.backward();
 }
 
-/// Of orders with several chunks: the first chunks of the ranks before and the
-/// last chunks of the ranks after, with as few layers as may be.
+/// Of orders with several chunks: the first chunks of the ranks before and, of
+/// breadth-first ones, the last chunks of the ranks after, with as few layers
+/// as may be.
 void Frame::setRamps() {
   ramps_.assign(static_cast<size_t>(ranks()), 0);
   if (chunks() == 1 || (base_.schedule != PipelineSchedule::Interleaved &&
@@ -89,6 +90,8 @@ void Frame::setRamps() {
     ramps_[static_cast<size_t>(r)] = before;
     before += quickest(stagesOf(r).front());
   }
+  if (base_.schedule == PipelineSchedule::Interleaved)
+    return;
   for (int64_t r = ranks() - 1; r >= 0; --r) {
     ramps_[static_cast<size_t>(r)] += after;
     after += quickest(stagesOf(r).back());
@@ -266,11 +269,13 @@ model::Choice Frame::choice(const std::vector<int64_t> &layout,
 }
 
 double Frame::step(const model::Choice &choice) const {
-  double seconds = evaluator_.step(choice);
+  constexpr double never = std::numeric_limits<double>::infinity();
   // Memory is asked again, of the whole choice.
-  if (seconds >= options_.beat || evaluator_.peak(choice).bytes > limit_)
-    return std::numeric_limits<double>::infinity();
-  return seconds;
+  if (evaluator_.step(choice) >= options_.beat ||
+      evaluator_.peak(choice).bytes > limit_)
+    return never;
+  double seconds = evaluator_.timed(choice);
+  return seconds < options_.beat ? seconds : never;
 }
 
 double Frame::bound(double pipeline, double mostForward, double mostBackward,

@@ -76,8 +76,8 @@ public:
   /// At most option(rank, counts, ...).work(), wherever its layers are.
   double quickest(int64_t rank, const std::vector<int64_t> &counts) const;
 
-  /// What an interleaved schedule takes more than path() because of the chunks
-  /// of its first and its last rank, at least.
+  /// What an interleaved schedule takes more than its paths because of the
+  /// chunks of its first and its last rank, by the formula.
   double ends(const RankOption &first, const RankOption &last) const;
 
   /// The layout and recomputation of all stages, as short as it can be said.
@@ -90,7 +90,7 @@ public:
 
   /// The step of a whole choice, whatever it is.
   double seconds(const model::Choice &choice) const {
-    return evaluator_.step(choice);
+    return evaluator_.timed(choice);
   }
 
   /// The step that a pipeline of so many seconds has at least, when the busiest

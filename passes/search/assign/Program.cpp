@@ -31,13 +31,9 @@ std::vector<int64_t> search::spreadOver(const Frame &frame, int64_t rank,
   };
   for (size_t i = 0; i < own.size(); ++i)
     raise(i, std::min(inner, frame.most(own[i])));
-  // The ramps run through first and last chunks.
-  for (size_t i = own.size() - 1; i-- > 1;)
-    raise(i, frame.most(own[i]));
   bool head = own.back() == frame.stages() - 1;
-  if (!head)
-    raise(own.size() - 1, frame.most(own.back()));
-  raise(0, frame.most(own.front()));
+  for (size_t i = own.size() - (head ? 1 : 0); i-- > 0;)
+    raise(i, frame.most(own[i]));
   raise(own.size() - 1, frame.most(own.back()));
   return counts;
 }
@@ -101,11 +97,11 @@ public:
 
     // Fewer layers on the rank that holds most are cheaper to reduce; a longer
     // path may be worth it. The shortest of all paths ends the trade.
-    double free = shortest(layers_).pipeline;
+    double free = shortest(layers_, nullptr, strictOf_).pipeline;
     double best = frame_.beat();
     for (int64_t held = leastHeld();; ++held) {
-      Longest found = shortest(held);
-      double least = std::max(found.pipeline + idle_, through_);
+      double proved = shortest(held, nullptr, strictOf_).pipeline;
+      double least = std::max(proved + idle_, through_);
       if (least < kNever && least <= frame_.pipelineCap()) {
         // Whichever rank is the busiest, reductions hide behind its passes.
         for (const auto &[key, o] : known_)
@@ -114,14 +110,14 @@ public:
                 result.bound,
                 frame_.bound(std::max(least, frame_.micro() * o.work()),
                              o.forward, o.backward, held));
-        model::Choice choice = trace(found);
+        model::Choice choice = trace(shortest(held));
         double step = frame_.step(choice);
         if (step < best) {
           best = result.step = step;
           result.choice = std::move(choice);
         }
       }
-      if (found.pipeline <= free)
+      if (proved <= free)
         return result;
     }
   }
@@ -158,27 +154,29 @@ private:
   /// that has more than `held` layers of the heavier kind.
   Longest shortest(int64_t held) {
     if (!chained())
-      return shortest(held, nullptr);
+      return shortest(held, nullptr, rampsOf_);
     Longest found;
     std::vector<const RankOption *> firsts;
     forEachAt(0, [&](int64_t, Behind, Behind, const RankOption &o) {
       firsts.push_back(&o);
     });
     for (const RankOption *first : firsts)
-      if (Longest one = shortest(held, first); one.pipeline < found.pipeline)
+      if (Longest one = shortest(held, first, rampsOf_);
+          one.pipeline < found.pipeline)
         found = one;
     return found;
   }
 
-  /// The same for one first rank.
-  Longest shortest(int64_t held, const RankOption *first) {
+  /// The same for one first rank, with these ramps.
+  Longest shortest(int64_t held, const RankOption *first,
+                   const std::vector<double> &ramps) {
     Longest found{.held = held, .first = first};
     auto paths = table();
     paths.at(0, {}) = 0;
     forEach([&](int64_t k, Behind b, Behind next, const RankOption &o) {
       if (o.heavy > held || (k == 0 && first && &o != first))
         return;
-      double longest = std::max(paths.at(k, b), path(k, b, next, o));
+      double longest = std::max(paths.at(k, b), path(k, b, next, o, ramps));
       if (k < size_ - 1) {
         lower(paths.at(k + 1, next), longest);
         return;
@@ -293,6 +291,7 @@ private:
     PipelineSchedule schedule = frame_.base().schedule;
     auto size = static_cast<size_t>(size_);
     rampsOf_.assign(size, 0);
+    strictOf_.assign(size, 0);
     if (frame_.chunks() > 1 && (schedule == PipelineSchedule::Interleaved ||
                                 schedule == PipelineSchedule::Bfs)) {
       std::vector<double> firsts(size, kNever), lasts(size, kNever);
@@ -308,10 +307,16 @@ private:
         rampsOf_[k] = before;
         before += firsts[k];
       }
+      // Of an interleaved order what is after a rank it may use, as long as
+      // chunks are not alike.
+      if (schedule == PipelineSchedule::Interleaved)
+        strictOf_ = rampsOf_;
       for (size_t k = size; k-- > 0;) {
         rampsOf_[k] += after;
         after += lasts[k];
       }
+      if (schedule == PipelineSchedule::Bfs)
+        strictOf_ = rampsOf_;
       // One micro-batch goes through everything, the others through one chunk.
       if (schedule == PipelineSchedule::Bfs ||
           frame_.base().numMicroBatches <= size_)
@@ -333,10 +338,11 @@ private:
   }
 
   /// Seconds of the longest path through a position, at least.
-  double path(int64_t k, Behind b, Behind next, const RankOption &o) {
+  double path(int64_t k, Behind b, Behind next, const RankOption &o,
+              const std::vector<double> &ramps) {
     double own = frame_.micro() * o.work();
     if (frame_.chunks() > 1 || size_ == 1)
-      return own + rampsOf_[static_cast<size_t>(k)];
+      return own + ramps[static_cast<size_t>(k)];
     double before = before_.at(k, b), after = after_.at(k + 1, next);
     switch (frame_.base().schedule) {
     case PipelineSchedule::GPipe:
@@ -365,7 +371,7 @@ private:
           (found.first && ((k == 0 && &o != found.first) ||
                            (k == size_ - 1 && &o != found.last))))
         return;
-      if (path(k, b, next, o) <= cap &&
+      if (path(k, b, next, o, rampsOf_) <= cap &&
           lower(works.at(k + 1, next),
                 works.at(k, b) + (idles ? o.piece : o.work())))
         from.at(k + 1, next) = b;
@@ -391,7 +397,8 @@ private:
   /// Least work of the positions before, and from a position on.
   Table<double> before_, after_;
   std::vector<int64_t> low_, high_, earliest_, latest_;
-  std::vector<double> rampsOf_;
+  /// What a rank waits for at the ramps: by the formula, and at least.
+  std::vector<double> rampsOf_, strictOf_;
   double mostPiece_ = 0, idle_ = 0, through_ = 0;
   std::map<std::tuple<int64_t, int64_t, int64_t>, RankOption> known_;
 };

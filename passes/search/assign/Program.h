@@ -11,8 +11,8 @@
 namespace reckon::search {
 
 /// Layers of the chunks of a rank that has `count` of them: as few as the
-/// window allows, then one more on the later ones of the middle chunks, on the
-/// last, on the first, and on the head's last of all.
+/// window allows, then one more on the later chunks, which hold fewer stashes
+/// and follow each other in the layout, and on the head's last of all.
 std::vector<int64_t> spreadOver(const Frame &frame, int64_t rank,
                                 int64_t count);
 

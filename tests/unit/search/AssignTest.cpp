@@ -59,8 +59,8 @@ model::Choice even(int64_t pp, int64_t layers, int64_t micro,
 }
 
 /// Whether the chunks of each rank are as spreadOver() has them, so that brute
-/// force walks the same space: of several chunks the middle ones are raised
-/// first from the back, then the last, then the first, the head's last of all.
+/// force walks the same space: of several chunks the later ones are raised
+/// first, the head's last of all.
 bool asSpread(const model::Choice &choice, Evaluator &evaluator) {
   if (choice.v == 1)
     return true;
@@ -95,7 +95,7 @@ double bruteForce(const model::Choice &choice, int64_t layers,
         .push_back(k);
   std::function<void(size_t)> recompute = [&](size_t rank) {
     if (rank == own.size()) {
-      double step = evaluator.step(trial);
+      double step = evaluator.timed(trial);
       if (step < least && evaluator.peak(trial).bytes <= limit)
         least = step;
       return;
@@ -166,7 +166,7 @@ void compare(const model::Choice &choice, int64_t layers, Evaluator &evaluator,
     ++close.found;
     EXPECT_EQ(found.choice->layers(), layers);
     EXPECT_LE(evaluator.peak(*found.choice).bytes, limit);
-    EXPECT_EQ(evaluator.step(*found.choice), found.step);
+    EXPECT_EQ(evaluator.timed(*found.choice), found.step);
     EXPECT_GE(found.step, expected * (1 - 1e-12));
     EXPECT_LE(found.bound, expected);
     close.optimal += found.step <= expected * (1 + 1e-9);
@@ -213,7 +213,7 @@ void equalsBruteForce(const Spec &spec, int64_t layers) {
   EXPECT_GE(close.optimal * 100, close.found * 90);
   // Models that are so small have few layers to even a step out.
   EXPECT_LT(close.worst, 0.2);
-  EXPECT_LT(mean, 0.03);
+  EXPECT_LT(mean, 0.04);
 }
 
 TEST(Assign, EqualsBruteForceOnDenseLayers) {
@@ -259,7 +259,7 @@ void equalsZ3(const Spec &spec, int64_t layers) {
       if (!z3.choice)
         continue;
       EXPECT_LE(evaluator.peak(*z3.choice).bytes, limit);
-      EXPECT_EQ(evaluator.step(*z3.choice), z3.step);
+      EXPECT_EQ(evaluator.timed(*z3.choice), z3.step);
       EXPECT_LE(z3.bound, z3.step);
       EXPECT_LE(z3.step, program.step * (1 + 1e-9));
       if (choice.v == 1) {
