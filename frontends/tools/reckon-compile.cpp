@@ -187,7 +187,6 @@ int compile(const Arguments &arguments, Phase last) {
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   printDiagnostics(context);
-  model::ModelDims dims = model::modelDims(*spec);
   model::Job job = model::makeJob(*spec);
   PlanFacts facts{
       model::modelFlops(job.model, model::AttentionFlops::Causal).total(),

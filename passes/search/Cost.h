@@ -32,6 +32,10 @@ public:
   virtual double step(const model::Choice &choice) = 0;
   /// The same as reports show it, where step() is quick and only near.
   virtual double timed(const model::Choice &choice) { return step(choice); }
+  /// At most timed(), and quick.
+  virtual double timedBound(const model::Choice &choice) {
+    return step(choice);
+  }
   /// Bytes of one pipeline rank without the reserve.
   virtual uint64_t memory(const model::Choice &choice, int64_t rank) = 0;
   /// The largest memory() of all pipeline ranks.

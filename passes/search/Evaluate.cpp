@@ -27,6 +27,10 @@ double Evaluator::timed(const model::Choice &choice) {
   return time_.exactStep(choice);
 }
 
+double Evaluator::timedBound(const model::Choice &choice) {
+  return time_.leastStep(choice);
+}
+
 uint64_t Evaluator::memory(const model::Choice &choice, int64_t rank) {
   return accountant_.memory(choice, rank).arena();
 }

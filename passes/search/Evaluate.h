@@ -36,6 +36,7 @@ public:
 
   double step(const model::Choice &choice) override;
   double timed(const model::Choice &choice) override;
+  double timedBound(const model::Choice &choice) override;
   uint64_t memory(const model::Choice &choice, int64_t rank) override;
   Peak peak(const model::Choice &choice) override;
   Peak peakUpTo(const model::Choice &choice, uint64_t limit) override;

@@ -264,7 +264,7 @@ private:
     // While nothing fits, what a choice costs is of no interest.
     bool first = kept_.cutoff() == std::numeric_limits<int64_t>::max();
     if (!skips || !first) {
-      ranked.seconds = cost_.step(leaf);
+      ranked.seconds = cost_.timedBound(leaf);
       if (prune && behind(ranked.seconds)) {
         ++counts_.bound;
         return;
@@ -283,9 +283,9 @@ private:
       return;
     }
     if (skips && first)
-      ranked.seconds = cost_.step(leaf);
+      ranked.seconds = cost_.timedBound(leaf);
     ++counts_.feasible;
-    if (!price(ranked, leaf))
+    if (prune && !options_.any && behind(ranked.seconds))
       return;
     // What might be kept is timed as it will be shown.
     ranked.seconds = cost_.timed(leaf);

@@ -46,7 +46,7 @@ StepTime TimeModel::step(const Choice &choice) const {
   const State &s = *state_;
   const Job &job = s.job;
   const ModelShape &m = job.model;
-  Priced priced = price(choice, true);
+  Priced priced = price(choice, Chunks::Simulated);
   const UnitTimes &u = units(choice);
   int64_t stages = choice.stages();
 

@@ -188,7 +188,28 @@ static bool unevenChunks(const ScheduleShape &shape,
   });
 }
 
-TimeModel::Priced TimeModel::price(const Choice &choice, bool exact) const {
+/// What every interleaved order takes: a rank works on all of its chunks after
+/// the first micro-batch has come through the first chunks of the ranks before
+/// it, and before the last one has gone back through them.
+static double leastInterleaved(const ScheduleShape &shape,
+                               std::span<const StageDurations> stages) {
+  auto work = [&](int64_t chunk, int64_t rank) {
+    const StageDurations &s =
+        stages[static_cast<size_t>(chunk * shape.p + rank)];
+    return s.forward + s.backward;
+  };
+  double longest = 0, before = 0;
+  for (int64_t rank = 0; rank < shape.p; ++rank) {
+    double all = 0;
+    for (int64_t chunk = 0; chunk < shape.v; ++chunk)
+      all += work(chunk, rank);
+    longest = std::max(longest, static_cast<double>(shape.m) * all + before);
+    before += work(0, rank);
+  }
+  return longest;
+}
+
+TimeModel::Priced TimeModel::price(const Choice &choice, Chunks chunks) const {
   State &s = *state_;
   const ModelShape &m = s.job.model;
   const Efficiency &e = s.efficiency;
@@ -262,9 +283,12 @@ TimeModel::Priced TimeModel::price(const Choice &choice, bool exact) const {
         result.messages = (steps.moving - steps.still) / result.message;
     } else {
       ScheduleShape shape = standInShape(choice);
-      double makespan = exact && unevenChunks(shape, s.stages)
+      bool uneven =
+          chunks != Chunks::ByFormula && unevenChunks(shape, s.stages);
+      double makespan = !uneven ? makespanFormula(shape, s.stages)
+                        : chunks == Chunks::Simulated
                             ? scheduleMakespan(shape, s.stages)
-                            : makespanFormula(shape, s.stages);
+                            : leastInterleaved(shape, s.stages);
       result.bubble = makespan - work;
     }
   }
@@ -318,15 +342,19 @@ TimeModel::State::simulate(const std::shared_ptr<const GivenSchedule> &given,
 }
 
 double TimeModel::quickStep(const Choice &choice) const {
-  return price(choice, false).step;
+  return price(choice, Chunks::ByFormula).step;
 }
 
 double TimeModel::exactStep(const Choice &choice) const {
-  return price(choice, true).step;
+  return price(choice, Chunks::Simulated).step;
+}
+
+double TimeModel::leastStep(const Choice &choice) const {
+  return price(choice, Chunks::AtLeast).step;
 }
 
 double TimeModel::quickOptimizer(const Choice &choice) const {
-  return price(choice, false).optimizer;
+  return price(choice, Chunks::ByFormula).optimizer;
 }
 
 std::vector<std::string> TimeModel::warnings() const {

@@ -69,6 +69,8 @@ public:
   double quickStep(const Choice &choice) const;
   /// step(choice).step.
   double exactStep(const Choice &choice) const;
+  /// At most exactStep(), quick and near: quickStep() where that is exact.
+  double leastStep(const Choice &choice) const;
   /// step(choice).optimizer, the same bits: the part that changes state.
   double quickOptimizer(const Choice &choice) const;
 
@@ -112,7 +114,9 @@ public:
 private:
   struct Priced;
   struct State;
-  Priced price(const Choice &choice, bool exact) const;
+  /// What is made of interleaved chunks that are not alike.
+  enum class Chunks { ByFormula, Simulated, AtLeast };
+  Priced price(const Choice &choice, Chunks chunks) const;
 
   std::unique_ptr<State> state_;
 };
