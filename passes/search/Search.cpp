@@ -134,11 +134,10 @@ static void takeAssignments(const Spec &spec, Evaluator &evaluator,
   found.best = refined.best;
   Proved proved = assignmentProof(refined);
   Proof &proof = result.proof;
-  proof.optimal = proved.optimal;
-  proof.gap = proved.gap;
-  proof.bound = proved.bound;
-  if (proved.optimal)
-    proof.bound = objectiveValue(spec, evaluator.candidate(best.choice)).value;
+  proof.optimal = refined.gap <= kProved;
+  proof.gap = proof.optimal ? 0 : refined.gap;
+  proof.bound = objectiveValue(spec, evaluator.candidate(best.choice)).value /
+                (1 + proof.gap);
   proof.space = "uneven layouts";
   if (assignFreedom(spec).recompute)
     proof.space += ", recomputation layer by layer";

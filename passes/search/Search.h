@@ -151,8 +151,8 @@ struct SearchResult {
   /// The best choice that `reckon compile` can lower, when the first
   /// candidate is not one and there is one.
   std::optional<Candidate> runnable;
-  /// Faster than the first candidate, when an assignment of layers and
-  /// recomputation beyond the space of the candidates is.
+  /// Where the spec fixes all but the layout: a faster assignment of layers and
+  /// recomputation than the first candidate's, when there is one.
   std::optional<Refined> refined;
   std::vector<Compared> compared;
   std::optional<Infeasible> infeasible;

@@ -37,22 +37,19 @@ struct Total {
 /// of reducing them is least for one of both. The rank has some layers of the
 /// larger kind and either nothing else or everything else that there is, of
 /// which each parameter stands for one of such layers.
-std::array<LocalParameters, 2> leastHeld(const ModelShape &m,
+std::array<LocalParameters, 2> leastHeld(const Job &job,
                                          const LayerParameters &denseLayer,
                                          const LayerParameters &expertLayer,
                                          const model::Choice &choice,
                                          int64_t layersHeld) {
+  const ModelShape &m = job.model;
   auto t = static_cast<double>(choice.tp);
   auto p = static_cast<double>(choice.pp);
   auto local = [&](const LayerParameters &layer) {
-    return LocalParameters{
-        .dense =
-            static_cast<double>(layer.attention + layer.mlp + layer.shared) /
-                t +
-            static_cast<double>(layer.attentionCopied + layer.router +
-                                layer.norms),
-        .experts = static_cast<double>(layer.experts) /
-                   static_cast<double>(choice.ep * choice.etp)};
+    return LocalParameters{.dense = localParameters(job, layer, choice.tp),
+                           .experts =
+                               static_cast<double>(layer.experts) /
+                               static_cast<double>(choice.ep * choice.etp)};
   };
   int64_t dense = m.isMoe() ? std::min(m.firstDense, m.layers) : m.layers;
   LocalParameters each = local(m.isMoe() ? expertLayer : denseLayer);
@@ -86,12 +83,11 @@ AssignmentCost TimeModel::assignmentCost(const Choice &choice,
                                          double mostBackward,
                                          int64_t held) const {
   State &s = *state_;
-  const ModelShape &m = s.job.model;
   const Efficiency &e = s.efficiency;
   StepParts parts = s.parts(choice);
   double least = std::numeric_limits<double>::infinity();
   for (const LocalParameters &each :
-       leastHeld(m, s.denseParameters, s.expertParameters, choice, held)) {
+       leastHeld(s.job, s.denseParameters, s.expertParameters, choice, held)) {
     double exposed = dataTime(s.job, e, s.layers.links(), choice, each,
                               mostForward, mostBackward)
                          .exposed;

@@ -18,7 +18,6 @@
 #include "passes/model/time/Pipeline.h"
 #include "passes/model/time/StepTime.h"
 
-#include <limits>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -95,11 +94,8 @@ public:
   /// than this on one micro-batch, since reductions hide behind that work, and
   /// one of which has `held` layers (of two kinds, of those with experts) or an
   /// even share of them.
-  AssignmentCost
-  assignmentCost(const Choice &choice,
-                 double mostForward = std::numeric_limits<double>::infinity(),
-                 double mostBackward = std::numeric_limits<double>::infinity(),
-                 int64_t held = 0) const;
+  AssignmentCost assignmentCost(const Choice &choice, double mostForward,
+                                double mostBackward, int64_t held = 0) const;
   PassShares passShares(const Choice &choice) const;
   /// At most quickStep() of `choice` with any layout; a recomputation that is
   /// not selective may be of any layers.

@@ -271,7 +271,7 @@ model::Choice Frame::choice(const std::vector<int64_t> &layout,
 double Frame::step(const model::Choice &choice) const {
   constexpr double never = std::numeric_limits<double>::infinity();
   // Memory is asked again, of the whole choice.
-  if (evaluator_.step(choice) >= options_.beat ||
+  if (evaluator_.timedBound(choice) >= options_.beat ||
       evaluator_.peak(choice).bytes > limit_)
     return never;
   double seconds = evaluator_.timed(choice);

@@ -10,7 +10,6 @@
 #include "passes/search/schedule/StartTimes.h"
 
 #include <map>
-#include <optional>
 
 namespace reckon::search {
 

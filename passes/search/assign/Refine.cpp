@@ -107,7 +107,6 @@ RefineResult Refinery::run(const std::vector<Ranked> &uniform, int64_t top) {
     double beat = secondsBelow(best);
     if (each.bound >= beat)
       break;
-    ++result.frames;
     proved = std::min(proved, solve(each.choice, beat));
   }
   proved = std::min(proved, secondsBelow(best));
@@ -121,7 +120,9 @@ RefineResult Refinery::run(const std::vector<Ranked> &uniform, int64_t top) {
     proved = std::min(proved, secondsBelow(best));
   }
   result.boundSeconds = proved;
-  result.bound = leastKey(proved);
+  bool failures = countsFailures(objective_);
+  double least = failures ? evaluator_.wallStepBound(proved) : proved;
+  result.gap = std::max(0.0, (failures ? best.wall : best.seconds) / least - 1);
 
   std::sort(all.begin(), all.end(), first);
   for (Ranked &each : all) {

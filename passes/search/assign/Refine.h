@@ -20,11 +20,9 @@ struct RefineResult {
   /// Best first, one for each set of degrees and micro-batch, assigned layer by
   /// layer where that is faster.
   std::vector<Ranked> best;
-  /// No assignment of any choice has a smaller Ranked::primary.
-  int64_t bound = 0;
-  double boundSeconds = 0; ///< of a step
-  int64_t frames = 0;      ///< choices whose bound was below the best step
-  int64_t solved = 0;      ///< of those, the ones that were assigned
+  double boundSeconds = 0; ///< no assignment of any choice has a shorter step
+  double gap = 0; ///< of what the objective ranks by: best over its bound, - 1
+  int64_t solved = 0; ///< assignments
   /// Of the best choice, when it has several chunks a rank.
   std::optional<Arranged> arranged;
 };
@@ -47,8 +45,6 @@ private:
     double bound;
     model::Choice choice;
   };
-  bool assign(const model::Choice &choice, const Ranked &beat,
-              RefineResult &result);
   std::optional<Ranked> ranked(const model::Choice &choice, double step);
   int64_t leastKey(double seconds);
   double secondsBelow(const Ranked &ranked);

@@ -126,6 +126,10 @@ TEST(Objective, CostIsDollarsOfTheSameChoice) {
                 trainSeconds(spec, time.candidates[i]) / 3600 * 16 * 3, 1e-6);
   }
   EXPECT_EQ(cost.proof.parts[0].unit, "dollars");
+  // The bound of all assignments is in dollars too.
+  double dollars = objectiveValue(spec, cost.candidates[0]).value;
+  EXPECT_NEAR(cost.proof.bound * (1 + cost.proof.gap), dollars,
+              1e-9 * dollars);
 }
 
 // What stalls no choice more than another ranks as the step does.
