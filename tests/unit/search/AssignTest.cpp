@@ -3,6 +3,7 @@
 // Part of Reckon, under the Apache License v2.0.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/search/Space.h"
 #include "passes/search/assign/Program.h"
 
 #include "frontends/spec/Load.h"
@@ -382,6 +383,58 @@ TEST(Assign, TheBestAssignmentIsTheChoice) {
   EXPECT_EQ(result.proof.parts[1].what, "assignment");
   // How many are asked for does not change the first one.
   EXPECT_EQ(searchAndExplain(spec, 1).candidates.front().choice, best.choice);
+}
+
+// The search assigns only what its bounds leave open. Here every combination is
+// assigned, and none is faster than the choice.
+TEST(Assign, TheChoiceIsTheBestOfAllCombinations) {
+  int64_t others = 0; // limits under which it is not the best even choice's
+  for (const char *limit : {"36", "40", "44", "48", "66"}) {
+    SCOPED_TRACE(limit);
+    Spec spec = load(
+        k8B, {"parallelism.context_parallel=1", "parallelism.zero_stage=0",
+              "parallelism.sequence_parallel=true",
+              "parallelism.virtual_pipeline=1", "constraints.max_bubble=0.5",
+              std::string("constraints.memory_limit_gib=") + limit});
+    Evaluator evaluator(spec);
+    Space space(spec);
+    double least = std::numeric_limits<double>::infinity();
+    int64_t moved = 0; // combinations that assignment makes faster
+    LeafVisitor leaves;
+    leaves.rejected = [](int64_t, const Misfit &) {};
+    leaves.leaf = [&](model::Choice &leaf) {
+      if (!space.refuses(leaf).empty() || !evaluator.forbids(leaf).empty() ||
+          evaluator.bubble(leaf) > evaluator.bounds().maxBubble)
+        return;
+      double even = std::numeric_limits<double>::infinity();
+      if (evaluator.judge(leaf).fits())
+        even = evaluator.timed(leaf);
+      Assigned found = assignLayers(leaf, evaluator, evaluator.limitBytes(),
+                                    {.freedom = assignFreedom(spec)});
+      double step = found.choice ? std::min(found.step, even) : even;
+      moved += step < even;
+      least = std::min(least, step);
+    };
+    SpaceVisitor nodes;
+    nodes.rejected = leaves.rejected;
+    nodes.node = [&](const model::Choice &node, int64_t) {
+      space.leaves(node, leaves);
+    };
+    space.nodes(nodes);
+    SearchResult result = search::search(spec, 1);
+    ASSERT_FALSE(result.candidates.empty());
+    EXPECT_GT(moved, 0);
+    EXPECT_LE(result.candidates.front().time.step, least * (1 + 1e-9));
+    EXPECT_LE(result.proof.bound, least * (1 + 1e-9));
+    model::Choice even =
+        search::search(spec, SearchOptions{.top = 1, .refine = false})
+            .candidates.front()
+            .choice;
+    model::Choice best = result.candidates.front().choice;
+    others +=
+        degreesOf(best) != degreesOf(even) || best.schedule != even.schedule;
+  }
+  EXPECT_GT(others, 0) << "only the best even choices were ever assigned";
 }
 
 TEST(Assign, ARunIsEvaluatedAsItIs) {
