@@ -12,6 +12,14 @@
 
 namespace reckon::comm {
 
+void Communicator::onStream(void *) {}
+
+Status Communicator::groupStart() { return Status(); }
+
+Status Communicator::groupEnd() { return Status(); }
+
+Status Communicator::registerBuffer(void *, size_t) { return Status(); }
+
 Status Communicator::wait(Ticket ticket) {
   for (;;) {
     Result<bool> done = test(ticket);

@@ -117,6 +117,24 @@ public:
   virtual Result<Ticket> receive(ChannelId channel, Segments data,
                                  DType type) = 0;
 
+  // --- Operations on a device's streams (NCCL). The CPU transport has no
+  // streams: it runs what is posted, and these do nothing. --------------------
+
+  /// The native stream that the operations posted from now on are put on. A
+  /// stream takes its operations in order, so their tickets are complete at
+  /// once, and only the stream tells when the data is there.
+  virtual void onStream(void *native);
+
+  /// Operations posted between these begin together: none of them waits for
+  /// another one to end, as far as they are of one group or one channel. An
+  /// error of an operation may show only at groupEnd().
+  virtual Status groupStart();
+  virtual Status groupEnd();
+
+  /// Tells of device memory that operations will read and write, such as an
+  /// arena, so that the network may move it without copies. After start().
+  virtual Status registerBuffer(void *base, size_t bytes);
+
   // --- Driving ---------------------------------------------------------------
 
   /// Whether the operation is complete. Does not make progress.
