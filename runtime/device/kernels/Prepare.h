@@ -7,14 +7,13 @@
 #define RECKON_RUNTIME_DEVICE_KERNELS_PREPARE_H
 
 #include "runtime/device/Kernels.h"
+#include "runtime/device/kernels/Calls.h"
 #include "runtime/device/kernels/CpuMatmul.h"
 #include "runtime/device/kernels/Parallel.h"
 #include "runtime/device/kernels/RowKernels.h"
 #include "runtime/device/kernels/Workspace.h"
 
 #include <memory>
-#include <optional>
-#include <string>
 #include <type_traits>
 
 namespace reckon::device {
@@ -28,43 +27,6 @@ struct CpuContext {
 };
 
 using Prepared = Result<std::unique_ptr<PreparedKernel>>;
-
-/// Checks a call against the conventions; keeps the first fault.
-class CallCheck {
-public:
-  /// Counts of operands and constants are checked here. Nothing else may be
-  /// looked at unless ok().
-  CallCheck(Kernel kernel, const KernelCall &call);
-
-  bool ok() const { return !error_; }
-  Error error() const { return *error_; }
-
-  /// args[index], at least `least`.
-  int64_t arg(int index, const char *name, int64_t least = 1);
-  /// args[index], which must be 0 or 1.
-  bool flag(int index, const char *name);
-  /// How often `each` elements fit into the operand; they must fit evenly.
-  int64_t rowsOfInput(int index, const char *name, int64_t each);
-  /// The type in which activations and parameters are stored: that of an
-  /// input, f32 or bf16.
-  DType storage(int index, const char *name);
-  void input(int index, const char *name, int64_t elements,
-             DType dtype = DType::F32);
-  void output(int index, const char *name, int64_t elements,
-              DType dtype = DType::F32);
-  /// An f64 block (metrics, scalars) of at least this many elements.
-  void block(const Operand &operand, const char *name, int64_t least);
-  void require(bool condition, const std::string &expected,
-               const std::string &got);
-
-private:
-  void operand(const Operand &operand, const char *name, int64_t elements,
-               DType dtype);
-
-  const KernelCall &call_;
-  std::string_view name_;
-  std::optional<Error> error_;
-};
 
 /// A kernel that is a function of the operands' addresses.
 template <typename Body> class PreparedBody final : public PreparedKernel {
