@@ -62,7 +62,8 @@ endif()
 if(RECKON_CUDA_TOOLKIT)
   find_path(RECKON_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
   find_path(RECKON_CUDNN_FRONTEND cudnn_frontend.h
-            HINTS ${PROJECT_SOURCE_DIR}/.cache/cudnn-frontend/include)
+            PATHS ${PROJECT_SOURCE_DIR}/.cache/cudnn-frontend/include
+            NO_DEFAULT_PATH)
   message(STATUS "CUDA ${CUDAToolkit_VERSION}: building libreckon_cuda.so for "
                  "${RECKON_CUDA_TARGETS}")
   if(NOT RECKON_CUDNN_INCLUDE OR NOT RECKON_CUDNN_FRONTEND)

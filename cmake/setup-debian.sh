@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what building and testing Reckon needs on Debian 12, from Debian's
-# own archive, and nothing that is there already.
+# own archive, and nothing that is there already. Where nvcc is, it also fetches
+# one header that Debian does not have, if pip can; the build does without it.
 #
 #   cmake/setup-debian.sh           install what is missing (root or sudo)
 #   cmake/setup-debian.sh --check   only say what is missing; exit 1 if anything
@@ -53,6 +54,31 @@ apt() {
     -o DPkg::Lock::Timeout=120 "$@"
 }
 
+# cudnn_frontend.h for the CUDA plugin, into the folder where CMake looks for it.
+fetch_cudnn_frontend() {
+  command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || return 0
+  source=$(dirname "$0")
+  folder=$source/../.cache/cudnn-frontend
+  [ ! -f "$folder/include/cudnn_frontend.h" ] || return 0
+  echo "setup-debian: fetching cudnn_frontend.h from PyPI (2 MB), for the" \
+    "bf16 attention of the CUDA plugin"
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  # The wheel of any Python holds the same headers; this one's digest is known.
+  if python3 -m pip download -q --disable-pip-version-check --no-deps \
+    --only-binary :all: --implementation cp --python-version 3.11 \
+    --platform "manylinux_2_28_$(uname -m)" --retries 1 --timeout 15 \
+    --require-hashes -r "$source/cudnn-frontend.txt" -d "$folder" &&
+    python3 -m zipfile -e "$folder"/*.whl "$folder/wheel" &&
+    mv "$folder/wheel/include" "$folder/include"; then
+    rm -rf "$folder/wheel" "$folder"/*.whl
+  else
+    rm -rf "$folder"
+    echo "setup-debian: not fetched (see above); bf16 attention on GPUs will" \
+      "be Reckon's own kernel, which is slower"
+  fi
+}
+
 case ${1-} in
 '') ;;
 --check | --list) ;;
@@ -74,6 +100,7 @@ command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
 need=$(missing)
 if [ -z "$need" ]; then
   echo "setup-debian: all packages are installed"
+  [ "${1-}" = --check ] || fetch_cudnn_frontend
   exit 0
 fi
 echo "setup-debian: missing: $need"
@@ -124,3 +151,4 @@ fi
 need=$(missing)
 [ -z "$need" ] || fail "still missing after the installation: $need"
 echo "setup-debian: done in $(($(date +%s) - started)) s"
+fetch_cudnn_frontend

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Checks that a program for compute nodes carries no compile-time library.
+"""Checks that a program carries no library that it must do without.
 
-Refuses MLIR, LLVM, Z3 and yaml-cpp among the shared libraries that the program
-needs, directly or through another library, and among the symbols of the
-program itself, where a static library would show. Needs ldd, readelf and nm.
+Refuses MLIR, LLVM, Z3, yaml-cpp and CUDA's libraries among the shared libraries
+that the program needs, directly or through another library, and among the
+symbols of the program itself, where a static library would show. A program for
+compute nodes has none of them; none has CUDA's, which only plugins need. Needs
+ldd, readelf and nm.
 
-Usage: check_links.py PROGRAM. Exit code 1 if something is found, 2 if the
-program cannot be examined.
+Usage: check_links.py PROGRAM [LIBRARY...]. Looks for the named ones only, if
+any are named. Exit code 1 if something is found, 2 if the program cannot be
+examined.
 """
 
 import re
@@ -21,6 +24,8 @@ LIBRARIES = {
     "LLVM": (r"libLLVM|libclang", r"_ZNK?4llvm|LLVM[A-Z]\w+$"),
     "Z3": (r"libz3", r"Z3_\w+$"),
     "yaml-cpp": (r"libyaml", r"_ZNK?4YAML"),
+    "CUDA": (r"lib(cuda|cublas|cudart|cudnn|nccl|nvrtc|nvJitLink)",
+             r"(cu(da|blas|dnn)|nccl|nvrtc)[A-Z]\w+$"),
 }
 
 
@@ -47,12 +52,13 @@ def symbols(program):
     return {line.split()[0] for line in text.splitlines() if line.strip()}
 
 
-def check(program):
+def check(program, libraries=tuple(LIBRARIES)):
     """Returns a list of findings, each a line of text."""
     own, every = needed(program)
     names = symbols(program)
     found = []
-    for library, (soname, symbol) in LIBRARIES.items():
+    for library in libraries:
+        soname, symbol = LIBRARIES[library]
         for name in every:
             if re.match(soname, name):
                 how = "needs" if name in own else "needs, through another,"
@@ -65,14 +71,15 @@ def check(program):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= set(LIBRARIES):
         print(__doc__, file=sys.stderr)
         return 2
-    found = check(sys.argv[1])
+    libraries = sys.argv[2:] or list(LIBRARIES)
+    found = check(sys.argv[1], libraries)
     for text in found:
         print(f"{sys.argv[1]}: {text}")
     if not found:
-        print(f"{sys.argv[1]}: no MLIR, LLVM, Z3 or yaml-cpp")
+        print(f"{sys.argv[1]}: no {', '.join(libraries)}")
     return 1 if found else 0
 
 

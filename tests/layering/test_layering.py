@@ -273,6 +273,14 @@ class LinksTest(unittest.TestCase):
             self.assertEqual(len(found), 1, found)
             self.assertIn(f"symbols of {library}", found[0])
 
+    def test_cuda_is_found_and_others_are_not_asked_for(self):
+        program = self.build('extern "C" void cublasLtCreate() {} '
+                             "namespace mlir { void f() {} } int main() {}")
+        self.assertEqual(len(check_links.check(program)), 2)
+        found = check_links.check(program, ("CUDA",))
+        self.assertEqual(found, ["has 1 symbols of CUDA, such as "
+                                 "cublasLtCreate"])
+
 
 if __name__ == "__main__":
     unittest.main()
