@@ -1,0 +1,45 @@
+//===- Prepare.cpp - the function that prepares each kernel ---------------===//
+//
+// Part of Reckon, under the Apache License v2.0.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/cuda/Prepare.h"
+
+namespace reckon::cuda {
+
+PrepareFunction prepareFunction(Kernel kernel) {
+  switch (kernel) {
+  case Kernel::FillZero:
+    return prepareFillZero;
+  case Kernel::Copy:
+    return prepareCopy;
+  case Kernel::Add:
+    return prepareAdd;
+  case Kernel::Embedding:
+    return prepareEmbedding;
+  case Kernel::EmbeddingGrad:
+    return prepareEmbeddingGrad;
+  case Kernel::RmsNorm:
+    return prepareRmsNorm;
+  case Kernel::RmsNormGradInput:
+    return prepareRmsNormGradInput;
+  case Kernel::RmsNormGradWeight:
+    return prepareRmsNormGradWeight;
+  case Kernel::Linear:
+    return prepareLinear;
+  case Kernel::LinearGradInput:
+    return prepareLinearGradInput;
+  case Kernel::LinearGradWeight:
+    return prepareLinearGradWeight;
+  case Kernel::Rope:
+    return prepareRope;
+  case Kernel::Swiglu:
+    return prepareSwiglu;
+  case Kernel::SwigluGrad:
+    return prepareSwigluGrad;
+  default:
+    return nullptr;
+  }
+}
+
+} // namespace reckon::cuda
