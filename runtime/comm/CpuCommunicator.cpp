@@ -151,7 +151,7 @@ Status CpuCommunicator::checkNeighbours() {
 }
 
 Status CpuCommunicator::connectAll() {
-  Deadline deadline(options_.timeoutSeconds);
+  Deadline deadline(options_.timeoutSeconds, options_.cancel);
   RECKON_TRY(checkNeighbours());
   std::vector<std::string> tables;
   for (const auto &link : links_)
@@ -421,7 +421,7 @@ Result<std::vector<std::string>>
 CpuCommunicator::allGatherBytes(std::string_view mine, double timeout) {
   if (error_)
     return *error_;
-  Deadline deadline(timeout);
+  Deadline deadline(timeout, options_.cancel);
   control_->begin(mine);
   for (;;) {
     if (Status status = control_->check(); !status)

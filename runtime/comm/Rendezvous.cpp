@@ -96,7 +96,7 @@ public:
   Result<std::unique_ptr<Control>> run(PeerAddress mine,
                                        std::vector<PeerAddress> &table) {
     table_[0] = std::move(mine);
-    Deadline deadline(options_.timeoutSeconds);
+    Deadline deadline(options_.timeoutSeconds, options_.cancel);
     while (arrived_ < options_.world) {
       if (deadline.passed())
         return fail(missingError());
@@ -281,7 +281,7 @@ public:
       : options_(options), wiring_(wiring) {}
 
   Result<Fd> run(const Address &master, std::string &table) {
-    Deadline deadline(options_.timeoutSeconds);
+    Deadline deadline(options_.timeoutSeconds, options_.cancel);
     while (!deadline.passed()) {
       Result<Fd> fd = attempt(master, table, deadline);
       if (!fd || *fd)

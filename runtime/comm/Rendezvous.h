@@ -31,6 +31,8 @@ struct WorldOptions {
   std::string nonce;
   uint32_t generation = 0;
   double timeoutSeconds = 60;
+  /// Set by another thread to make blocking calls give up; null: nobody will.
+  const std::atomic<bool> *cancel = nullptr;
   Transport transport = Transport::Ring;
   /// Node of every rank, to name where absent ranks should be; may be empty.
   std::vector<std::string> hosts;

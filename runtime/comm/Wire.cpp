@@ -108,6 +108,9 @@ int64_t nowNs() {
 }
 
 int Deadline::pollMs(int limit) const {
+  constexpr int kCancelMs = 20; // how soon a cancellation is seen
+  if (cancel_)
+    limit = std::min(limit, kCancelMs);
   if (!end_)
     return limit;
   int64_t left = (end_ - nowNs()) / 1'000'000 + 1;

@@ -13,6 +13,7 @@
 
 #include "runtime/base/Status.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -41,17 +42,22 @@ private:
 
 int64_t nowNs();
 
-/// A point in time after which blocking calls give up. 0 seconds: never.
+/// A point in time after which blocking calls give up. 0 seconds: never. They
+/// also give up soon after another thread has set `cancel`.
 class Deadline {
 public:
-  explicit Deadline(double seconds)
-      : end_(seconds > 0 ? nowNs() + static_cast<int64_t>(seconds * 1e9) : 0) {}
-  bool passed() const { return end_ && nowNs() >= end_; }
+  explicit Deadline(double seconds, const std::atomic<bool> *cancel = nullptr)
+      : end_(seconds > 0 ? nowNs() + static_cast<int64_t>(seconds * 1e9) : 0),
+        cancel_(cancel) {}
+  bool passed() const {
+    return (cancel_ && cancel_->load()) || (end_ && nowNs() >= end_);
+  }
   /// For poll(): milliseconds left, at most `limit`.
   int pollMs(int limit) const;
 
 private:
   int64_t end_;
+  const std::atomic<bool> *cancel_;
 };
 
 /// How a transfer on a socket ended.
