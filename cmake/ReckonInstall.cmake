@@ -28,6 +28,22 @@ set_target_properties(reckon-run PROPERTIES
 # not for theirs: libdnnl needs libOpenCL.
 target_link_options(reckon-run PRIVATE -Wl,--disable-new-dtags)
 
+# The CUDA device, which reckon-run looks for in ../lib when it is asked for.
+# NVIDIA's libraries, a gigabyte, stay with the machine.
+set(plugin_note "")
+if(TARGET reckon_cuda)
+  install(TARGETS reckon_cuda LIBRARY DESTINATION lib COMPONENT runtime)
+  set(plugin_note "\
+lib/libreckon_cuda.so, the CUDA device, is opened only for --device cuda, or for
+--device auto where there is a GPU. It needs libcublasLt.so.\
+${CUDAToolkit_VERSION_MAJOR}, several GPUs need
+libnccl.so.2, and libcudnn.so.9 makes it faster: load the cluster's CUDA module,
+set LD_LIBRARY_PATH, or copy them into lib/.
+
+")
+endif()
+
+install(CODE "set(plugin_note [[${plugin_note}]])" COMPONENT runtime)
 install(CODE [[
   set(program "${CMAKE_INSTALL_PREFIX}/bin/reckon-run")
   set(target "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
@@ -57,6 +73,7 @@ and put bin/ on PATH or name bin/reckon-run in RECKON_RUN.
 
 The C library is the machine's: Debian 12's or a later one (glibc 2.36).
 
+${plugin_note}\
 Libraries in lib/, copied from the machine that built this:
 ${names}")
 ]] COMPONENT runtime)
