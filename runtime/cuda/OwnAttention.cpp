@@ -32,6 +32,7 @@ private:
 
 template <typename Operands>
 AttentionResult<Operands> prepare(const AttentionShape &shape,
+                                  size_t (*shared)(const AttentionShape &),
                                   typename Prepared<Operands>::Start start) {
   if (shape.d > attentionMaxHead)
     return makeError(ExitCode::Incompatible,
@@ -47,6 +48,18 @@ AttentionResult<Operands> prepare(const AttentionShape &shape,
                          " blocks of 64 queries a device, got " +
                          std::to_string(attentionBlocks(shape)) +
                          "; use a smaller micro-batch or split the sequence");
+  int device = 0, most = 0;
+  RECKON_TRY(RECKON_CUDA(cudaGetDevice(&device)));
+  RECKON_TRY(RECKON_CUDA(cudaDeviceGetAttribute(
+      &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device)));
+  if (shared(shape) > static_cast<size_t>(most))
+    return makeError(ExitCode::Incompatible,
+                     "expected a GPU with " + std::to_string(shared(shape)) +
+                         " bytes of shared memory a block for attention heads "
+                         "of " +
+                         std::to_string(shape.d) + " elements, got one with " +
+                         std::to_string(most) +
+                         "; use more heads of a smaller size or another GPU");
   return std::unique_ptr<PreparedAttention<Operands>>(
       std::make_unique<Prepared<Operands>>(shape, start));
 }
@@ -55,12 +68,14 @@ AttentionResult<Operands> prepare(const AttentionShape &shape,
 
 AttentionResult<AttentionForward>
 OwnAttention::prepareForward(const AttentionShape &shape, int) {
-  return prepare<AttentionForward>(shape, attentionForward);
+  return prepare<AttentionForward>(shape, attentionForwardShared,
+                                   attentionForward);
 }
 
 AttentionResult<AttentionBackward>
 OwnAttention::prepareBackward(const AttentionShape &shape, int) {
-  return prepare<AttentionBackward>(shape, attentionBackward);
+  return prepare<AttentionBackward>(shape, attentionBackwardShared,
+                                    attentionBackward);
 }
 
 } // namespace reckon::cuda

@@ -33,10 +33,28 @@ PrepareFunction prepareFunction(Kernel kernel) {
     return prepareLinearGradWeight;
   case Kernel::Rope:
     return prepareRope;
+  case Kernel::Attention:
+    return prepareAttention;
+  case Kernel::AttentionGrad:
+    return prepareAttentionGrad;
   case Kernel::Swiglu:
     return prepareSwiglu;
   case Kernel::SwigluGrad:
     return prepareSwigluGrad;
+  case Kernel::CrossEntropyMax:
+    return prepareCrossEntropyMax;
+  case Kernel::CrossEntropySum:
+    return prepareCrossEntropySum;
+  case Kernel::CrossEntropyLoss:
+    return prepareCrossEntropyLoss;
+  case Kernel::CrossEntropyGrad:
+    return prepareCrossEntropyGrad;
+  case Kernel::SumSquares:
+    return prepareSumSquares;
+  case Kernel::ClipFactor:
+    return prepareClipFactor;
+  case Kernel::Adamw:
+    return prepareAdamw;
   default:
     return nullptr;
   }

@@ -93,6 +93,17 @@ Prepared prepareSwigluGrad(const CudaContext &, const KernelCall &);
 Prepared prepareLinear(const CudaContext &, const KernelCall &);
 Prepared prepareLinearGradInput(const CudaContext &, const KernelCall &);
 Prepared prepareLinearGradWeight(const CudaContext &, const KernelCall &);
+// PrepareAttention.cpp
+Prepared prepareAttention(const CudaContext &, const KernelCall &);
+Prepared prepareAttentionGrad(const CudaContext &, const KernelCall &);
+// PrepareLoss.cpp
+Prepared prepareCrossEntropyMax(const CudaContext &, const KernelCall &);
+Prepared prepareCrossEntropySum(const CudaContext &, const KernelCall &);
+Prepared prepareCrossEntropyLoss(const CudaContext &, const KernelCall &);
+Prepared prepareCrossEntropyGrad(const CudaContext &, const KernelCall &);
+Prepared prepareSumSquares(const CudaContext &, const KernelCall &);
+Prepared prepareClipFactor(const CudaContext &, const KernelCall &);
+Prepared prepareAdamw(const CudaContext &, const KernelCall &);
 
 } // namespace reckon::cuda
 

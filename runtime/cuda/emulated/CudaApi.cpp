@@ -29,6 +29,10 @@ size_t deviceBytes() {
   return self().memoryLimit ? self().memoryLimit : machineBytes();
 }
 
+size_t sharedBytes() {
+  return self().sharedLimit ? self().sharedLimit : size_t{227} << 10;
+}
+
 /// Whether [pointer, pointer + bytes) lies in one allocation or touches none.
 bool inBounds(const void *pointer, size_t bytes) {
   auto address = reinterpret_cast<uintptr_t>(pointer);
@@ -134,6 +138,15 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *prop, int device) {
   prop->totalGlobalMem = deviceBytes();
   prop->multiProcessorCount = 4;
   prop->major = 9;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute,
+                                   int device) {
+  if (device != 0)
+    return cudaErrorInvalidDevice;
+  if (attribute != cudaDevAttrMaxSharedMemoryPerBlockOptin)
+    return cudaErrorInvalidValue;
+  *value = static_cast<int>(sharedBytes());
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
@@ -376,7 +389,7 @@ cudaError_t enqueueKernel(dim3 grid, dim3 block, size_t shared,
   if (grid.x == 0 || grid.y == 0 || grid.z == 0)
     return cudaSuccess;
   if (threads == 0 || threads > 1024 || grid.y > 65535 || grid.z > 65535 ||
-      shared > (227 << 10))
+      shared > sharedBytes())
     return cudaErrorInvalidConfiguration;
   auto launch = std::make_shared<KernelLaunch>(
       KernelLaunch{grid, block, shared, std::move(thread)});
@@ -397,6 +410,7 @@ void setSeed(uint64_t seed) {
 }
 void clearSeed() { self().seed.reset(); }
 void setDeviceMemory(size_t bytes) { self().memoryLimit = bytes; }
+void setSharedMemory(size_t bytes) { self().sharedLimit = bytes; }
 uint64_t kernelsRun() { return self().kernels; }
 
 } // namespace reckon::cuda::emulated

@@ -73,6 +73,9 @@ cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *prop, int device);
+enum cudaDeviceAttr { cudaDevAttrMaxSharedMemoryPerBlockOptin = 97 };
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute,
+                                   int device);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaDeviceReset();
 cudaError_t cudaDriverGetVersion(int *version);
@@ -203,6 +206,8 @@ void clearSeed();
 
 /// Limits what cudaMalloc gives, to test for exhaustion; 0: the machine's.
 void setDeviceMemory(size_t bytes);
+/// Limits a block's shared memory; 0: an H100's 227 KiB.
+void setSharedMemory(size_t bytes);
 
 /// Kernels that ran on this thread's device, for tests.
 uint64_t kernelsRun();

@@ -114,6 +114,7 @@ public:
   std::map<uintptr_t, size_t> memory; ///< device allocations by address
   size_t memoryUsed = 0;
   size_t memoryLimit = 0;
+  size_t sharedLimit = 0; ///< of a block; 0: an H100's
   std::map<int, Progress> progress;
   int nextProgress = 1;
   std::optional<uint64_t> seed;

@@ -117,12 +117,19 @@ cudaError_t forward(const AttentionShape &shape, const AttentionForward &p,
   unsigned blocks = static_cast<unsigned>(attentionBlocks(shape));
   return withChunks(call.sizes.d, [&](auto chunks) {
     constexpr int C = decltype(chunks)::value;
-    return launch({blocks, threads, sharedBytes<C>(call.sizes, 1, 2), stream},
+    return launch({blocks, threads, sharedBytes<C>(call.sizes.d, 1, 2), stream},
                   attentionKernel<T, C>, call);
   });
 }
 
 } // namespace attention
+
+size_t attentionForwardShared(const AttentionShape &shape) {
+  int d = static_cast<int>(shape.d);
+  return attention::withChunks(d, [=](auto chunks) {
+    return attention::sharedBytes<decltype(chunks)::value>(d, 1, 2);
+  });
+}
 
 cudaError_t attentionForward(const AttentionShape &shape,
                              const AttentionForward &operands,

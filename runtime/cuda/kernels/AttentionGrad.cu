@@ -208,7 +208,7 @@ cudaError_t backward(const AttentionShape &shape, const AttentionBackward &p,
   unsigned keyBlocks = blocks / static_cast<unsigned>(call.sizes.group);
   return withChunks(call.sizes.d, [&](auto chunks) {
     constexpr int C = decltype(chunks)::value;
-    size_t shared = sharedBytes<C>(call.sizes, 2, 2);
+    size_t shared = sharedBytes<C>(call.sizes.d, 2, 2);
     cudaError_t error = launch({blocks, threads, shared, stream},
                                attentionQueryGradKernel<T, C>, call);
     if (error != cudaSuccess)
@@ -219,6 +219,13 @@ cudaError_t backward(const AttentionShape &shape, const AttentionBackward &p,
 }
 
 } // namespace attention
+
+size_t attentionBackwardShared(const AttentionShape &shape) {
+  int d = static_cast<int>(shape.d);
+  return attention::withChunks(d, [=](auto chunks) {
+    return attention::sharedBytes<decltype(chunks)::value>(d, 2, 2);
+  });
+}
 
 cudaError_t attentionBackward(const AttentionShape &shape,
                               const AttentionBackward &operands,

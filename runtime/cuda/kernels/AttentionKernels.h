@@ -23,6 +23,10 @@ inline int64_t attentionBlocks(const AttentionShape &shape) {
   return each * shape.batch * shape.hq;
 }
 
+/// Bytes of shared memory that a block of either direction needs.
+size_t attentionForwardShared(const AttentionShape &shape);
+size_t attentionBackwardShared(const AttentionShape &shape);
+
 /// Enqueue one direction. The shape must be within the limits above; nothing is
 /// launched if it has no tokens.
 cudaError_t attentionForward(const AttentionShape &shape,

@@ -60,14 +60,6 @@ struct Sizes {
   }
 };
 
-/// Bytes of shared memory: own tiles, met tiles and one tile of weights.
-template <int C> size_t sharedBytes(const Sizes &z, int own, int met) {
-  constexpr int L = metRows<C>;
-  return sizeof(float) *
-         (size_t(own) * ownRows * z.stride + size_t(met) * L * z.stride +
-          size_t(ownRows) * weightStride<L>);
-}
-
 __device__ inline int laneX() { return static_cast<int>(threadIdx.x) % 16; }
 __device__ inline int laneY() { return static_cast<int>(threadIdx.x) / 16; }
 
@@ -222,6 +214,20 @@ __device__ void storeRow(T *row, const float (&values)[C][4], float factor,
   }
 }
 
+/// Columns of a tile: d rounded up to 4.
+inline int tileWidth(int d) { return (d + 3) / 4 * 4; }
+/// The stride of its rows, an odd number of 16-byte units.
+inline int tileStride(int d) { return (tileWidth(d) / 4 | 1) * 4; }
+
+/// Bytes of shared memory for heads of C chunks: own tiles, met tiles and one
+/// tile of weights.
+template <int C> size_t sharedBytes(int d, int own, int met) {
+  constexpr int L = metRows<C>;
+  size_t rows = size_t(own) * ownRows + size_t(met) * L;
+  return sizeof(float) *
+         (rows * tileStride(d) + size_t(ownRows) * weightStride<L>);
+}
+
 /// Sizes of a call whose storage is T; `aligned`: all heads start at 16 bytes.
 template <typename T>
 Sizes makeSizes(const AttentionShape &shape, bool aligned) {
@@ -234,26 +240,26 @@ Sizes makeSizes(const AttentionShape &shape, bool aligned) {
   z.queryStride = shape.hq * shape.d;
   z.keyStride = shape.hkv * shape.d;
   z.d = static_cast<int>(shape.d);
-  z.width = (z.d + 3) / 4 * 4;
-  z.stride = (z.width / 4 | 1) * 4;
+  z.width = tileWidth(z.d);
+  z.stride = tileStride(z.d);
   z.packed = aligned && z.d % lanesOf<T> == 0;
   z.scale = static_cast<float>(1.0 / sqrt(static_cast<double>(shape.d)));
   return z;
 }
 
-/// Calls body with the number of 64-column chunks of a head, as a constant.
-template <typename Body> cudaError_t withChunks(int d, Body body) {
-  switch ((d + 63) / 64) {
-  case 1:
+/// body(integral_constant of the 64-column chunks) for heads of 1 to
+/// attentionMaxHead elements.
+template <typename Body> auto withChunks(int d, Body body) {
+  switch ((d - 1) / 64) {
+  case 0:
     return body(std::integral_constant<int, 1>());
-  case 2:
+  case 1:
     return body(std::integral_constant<int, 2>());
-  case 3:
+  case 2:
     return body(std::integral_constant<int, 3>());
-  case 4:
+  default:
     return body(std::integral_constant<int, 4>());
   }
-  return cudaErrorInvalidValue;
 }
 
 } // namespace reckon::cuda::attention

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/cuda/Attention.h"
+#include "runtime/cuda/kernels/AttentionKernels.h"
 #include "tests/unit/cuda/OnDevice.h"
 #include "tests/unit/device/AttentionReference.h"
 
@@ -271,6 +272,25 @@ TEST(CudaAttention, RefusesWhatDoesNotFit) {
   ASSERT_FALSE(longer.ok());
   EXPECT_NE(longer.error().message.find("blocks of 64 queries"),
             std::string::npos);
+}
+
+TEST(CudaAttention, RefusesAGpuOfLessSharedMemory) {
+  setSharedMemory(163 << 10); // an A100's
+  OwnAttention attention;
+  AttentionShape shape{1, 1, 1, 256, 8};
+  EXPECT_TRUE(attention.prepareForward(shape, 0).ok());
+  auto backward = attention.prepareBackward(shape, 0);
+  ASSERT_FALSE(backward.ok());
+  EXPECT_EQ(backward.error().code, ExitCode::Incompatible);
+  // Two tiles of 64 and two of 32 rows of 260, weights of 64 rows of 36.
+  EXPECT_EQ(attentionBackwardShared(shape), 4u * (192 * 260 + 64 * 36));
+  EXPECT_NE(backward.error().message.find("expected a GPU with 208896 bytes"),
+            std::string::npos);
+  shape.d = 192;
+  EXPECT_TRUE(attention.prepareBackward(shape, 0).ok());
+  setSharedMemory(0);
+  shape.d = 256;
+  EXPECT_TRUE(attention.prepareBackward(shape, 0).ok());
 }
 
 } // namespace reckon::cuda::test

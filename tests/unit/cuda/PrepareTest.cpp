@@ -48,6 +48,18 @@ Value words(int64_t n, int32_t count) {
   }
   return value;
 }
+/// As roots, logarithms and divisors need them, in f32 or f64.
+Value positives(DType dtype, int64_t n, uint32_t seed) {
+  Doubles values = random(n, seed);
+  for (double &value : values)
+    value = std::abs(value) + 0.1;
+  if (dtype == DType::F32)
+    return {dtype, encoded(Storage::F32, values)};
+  Value value{DType::F64, {}};
+  value.bytes.resize(values.size() * 8);
+  std::memcpy(value.bytes.data(), values.data(), value.bytes.size());
+  return value;
+}
 Doubles decoded(const Value &value) {
   Doubles all(static_cast<size_t>(value.operand().elements));
   for (size_t i = 0; i < all.size(); ++i)
@@ -55,6 +67,8 @@ Doubles decoded(const Value &value) {
       uint16_t half;
       std::memcpy(&half, value.bytes.data() + 2 * i, 2);
       all[i] = fromBf16(half);
+    } else if (value.dtype == DType::F64) {
+      std::memcpy(&all[i], value.bytes.data() + 8 * i, 8);
     } else {
       float single;
       std::memcpy(&single, value.bytes.data() + 4 * i, 4);
@@ -154,6 +168,7 @@ protected:
   Value f(int64_t count, uint32_t seed = 1) {
     return numbers(Storage::F32, count, seed);
   }
+  Value metrics() { return positives(DType::F64, device::metricSlots, 8); }
 
   std::unique_ptr<device::Device> cpu;
   std::unique_ptr<Matmul> matmul = makeReferenceMatmul();
@@ -232,6 +247,78 @@ TEST_P(PrepareTest, LinearKernelsGiveWhatTheCpuGives) {
         expectSame(call);
 }
 
+TEST_P(PrepareTest, AttentionGivesWhatTheCpuGives) {
+  const int64_t hq = 4, hkv = 2, d = 8, s = 7, t = 2 * s;
+  const int64_t q = t * hq * d, kv = t * hkv * d, rows = t * hq;
+  Call forward{Kernel::Attention,
+               {n(q), n(kv, 2), n(kv, 3)},
+               {n(q, 4), f(rows, 5)},
+               {hq, hkv, d, s},
+               {}};
+  expectSame(forward);
+  std::vector<Doubles> results = onCpu(forward);
+  Value o{n(0).dtype, encoded(storage, results[0])};
+  Value lse{DType::F32, encoded(Storage::F32, results[1])};
+  expectSame({Kernel::AttentionGrad,
+              {n(q, 6), n(q), n(kv, 2), n(kv, 3), o, lse},
+              {n(q, 7), n(kv, 8), n(kv, 9), f(rows, 10)},
+              {hq, hkv, d, s},
+              {}});
+}
+
+TEST_P(PrepareTest, LossAndOptimizerGiveWhatTheCpuGives) {
+  const int64_t t = 14, v = 24, valid = 20, offset = 3;
+  for (int64_t owner : {0, 1})
+    for (bool cast : {false, true}) {
+      Call adamw{Kernel::Adamw,
+                 {f(t), metrics(), positives(DType::F64, 3, 2)},
+                 {f(t, 3), f(t, 4), positives(DType::F32, t, 5)},
+                 {},
+                 {0.9, 0.95, 1e-8, 0.1}};
+      if (cast)
+        adamw.outputs.push_back(numbers(Storage::Bf16, t, 6));
+      for (const Call &call : std::vector<Call>{
+               {Kernel::CrossEntropyMax, {n(t * v)}, {f(t)}, {v, valid}, {}},
+               {Kernel::CrossEntropySum,
+                {n(t * v), words(t, 30), f(t, 2)},
+                {f(2 * t, 3)},
+                {v, valid, offset},
+                {}},
+               {Kernel::CrossEntropyLoss,
+                {positives(DType::F32, 2 * t, 1), f(t, 2)},
+                {f(t, 3), metrics()},
+                {owner},
+                {}},
+               {Kernel::CrossEntropyGrad,
+                {n(t * v), words(t, 30), f(t, 2)},
+                {n(t * v, 3)},
+                {v, valid, offset},
+                {0.25}},
+               {Kernel::SumSquares, {f(t * v)}, {metrics()}, {owner}, {}},
+               {Kernel::ClipFactor, {}, {metrics()}, {}, {0.2}},
+               adamw,
+           })
+        expectSame(call);
+    }
+}
+
+// Scratch is reserved for those that need it only.
+TEST_P(PrepareTest, OnlyTheOwnerReservesScratchForTheNorm) {
+  device::Operand x{DType::F32, 3 << 14}, block{DType::F64, 4};
+  for (int64_t owner : {0, 1}) {
+    device::KernelCall call{{&x, 1}, {&block, 1}, {&owner, 1}, {}, 3};
+    ASSERT_TRUE(prepareFunction(Kernel::SumSquares)(context(), call).ok());
+    EXPECT_EQ(workspace.bytes(), owner * 24);
+  }
+}
+
+TEST_P(PrepareTest, EveryKernelHasAFunction) {
+  for (int id = 1; id < device::kernelCount; ++id)
+    EXPECT_NE(prepareFunction(static_cast<Kernel>(id)), nullptr)
+        << device::kernelSignature(static_cast<Kernel>(id))->name;
+  EXPECT_EQ(prepareFunction(Kernel::None), nullptr);
+}
+
 TEST_P(PrepareTest, RefusesWhatTheCpuRefuses) {
   Call call{Kernel::RmsNorm, {n(80), n(30)}, {n(80)}, {40}, {1e-5}};
   auto in = call.operands(call.inputs), out = call.operands(call.outputs);
@@ -255,6 +342,15 @@ TEST_P(PrepareTest, OtherConstantsFail) {
   std::vector<Doubles> want = onCpu(call);
   call.args[2] = 5;
   EXPECT_GT(worst(onCuda(call)[0], want[0], {0x1p-7, 1e-5}), 1.0);
+
+  Call gradient{Kernel::CrossEntropyGrad,
+                {n(t * v), words(t, 20), f(t, 2)},
+                {n(t * v, 3)},
+                {v, v, 0},
+                {0.25}};
+  want = onCpu(gradient);
+  gradient.args[2] = 1;
+  EXPECT_GT(worst(onCuda(gradient)[0], want[0], {0x1p-7, 1e-5}), 1.0);
 }
 
 RECKON_STORED(PrepareTest);
