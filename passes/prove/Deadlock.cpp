@@ -16,6 +16,12 @@
 // order); and, where a stream has more items than the host issues ahead, the
 // item that must end before the host goes on.
 //
+// A message or collective also has a start, where it comes to the head of its
+// stream and communicator. On a GPU operations of all communicators start in
+// issue order (NCCL_LAUNCH_ORDER_IMPLICIT), so each start waits for the one
+// before on the rank: an operation that is not ready holds back the starts, not
+// the ends, of all that the rank issues later.
+//
 //===----------------------------------------------------------------------===//
 #include "passes/prove/Checks.h"
 #include "passes/prove/Unroll.h"
@@ -29,8 +35,9 @@ using namespace reckon::plan;
 
 namespace {
 
-/// exec::Interpreter's kRunAhead.
-constexpr size_t kRunAhead = 4096;
+/// Fewer than a CUDA stream holds before it blocks the host (1024), and than
+/// exec::Interpreter's kRunAhead; who needs less survives more.
+constexpr size_t kRunAhead = 1000;
 constexpr uint32_t kNone = UINT32_MAX;
 
 class WaitGraph {
@@ -77,13 +84,15 @@ public:
     return Status::success();
   }
 
-  size_t size() const { return nodes_.size(); }
+  /// Waits, messages and collectives, by rank; starts are a part of them.
+  size_t size() const { return nodes_.size() - starts_; }
 
 private:
   struct Node {
     uint32_t stage;
     uint32_t firstWait;
     Item item;
+    bool start = false; ///< of an operation, which has another node
   };
 
   /// Where the walk over one stage's items is.
@@ -102,6 +111,7 @@ private:
     std::vector<std::vector<uint32_t>> history; ///< last node at each item
     std::vector<uint32_t> recorded; ///< last node before the newest record
     std::vector<uint32_t> groups, channels;
+    uint32_t started = kNone; ///< the newest start
     std::map<std::string, size_t> sequence;
     unsigned step = 0;
   };
@@ -136,18 +146,16 @@ private:
       blocks = meets(state, item, meeting, communicator);
     }
     if (blocks) {
-      if (state.last[stream] != kNone)
-        waits.push_back(state.last[stream]);
-      if (communicator && *communicator != kNone)
+      waits.push_back(state.last[stream]);
+      if (communicator)
         waits.push_back(*communicator);
-      for (uint32_t gate : state.gates)
-        if (gate != kNone)
-          waits.push_back(gate);
-      auto node = static_cast<uint32_t>(nodes_.size());
-      nodes_.push_back(
-          {state.stage.number(), static_cast<uint32_t>(waits_.size()), item});
-      parents_.push_back(node);
-      waits_.insert(waits_.end(), waits.begin(), waits.end());
+      waits.insert(waits.end(), state.gates.begin(), state.gates.end());
+      if (communicator) {
+        waits.push_back(state.started);
+        state.started = addNode(state, item, waits, /*start=*/true);
+        waits = {state.started};
+      }
+      uint32_t node = addNode(state, item, waits, /*start=*/false);
       state.last[stream] = node;
       if (communicator)
         *communicator = node;
@@ -155,6 +163,19 @@ private:
         join(meeting + " #" + std::to_string(state.sequence[meeting]++), node);
     }
     state.history[stream].push_back(state.last[stream]);
+  }
+
+  /// Waits that are kNone are left out.
+  uint32_t addNode(const StageState &state, const Item &item,
+                   const std::vector<uint32_t> &waits, bool start) {
+    auto node = static_cast<uint32_t>(nodes_.size());
+    nodes_.push_back({state.stage.number(),
+                      static_cast<uint32_t>(waits_.size()), item, start});
+    parents_.push_back(node);
+    starts_ += start;
+    std::copy_if(waits.begin(), waits.end(), std::back_inserter(waits_),
+                 [](uint32_t wait) { return wait != kNone; });
+    return node;
   }
 
   /// Whether the item has other parties, and the name of where they meet.
@@ -199,13 +220,19 @@ private:
                                     : static_cast<uint32_t>(waits_.size());
   }
 
-  std::string name(uint32_t node) const {
+  std::string name(uint32_t node, bool start) const {
     const Node &entry = nodes_[node];
     std::string text = describe(program_.stages[entry.stage], entry.item.place);
     if (entry.item.kind == Item::Wait && entry.item.place.instruction < 0)
       text += " (its wait for event " + std::to_string(entry.item.event) + ")";
-    return text + (entry.item.step ? " of the second step" : "");
+    return (start ? "the start of " : "") + text +
+           (entry.item.step ? " of the second step" : "");
   }
+
+  /// A wait that never ends.
+  struct Hop {
+    uint32_t from, to;
+  };
 
   /// Follows open waits until one comes again.
   std::string cycle(uint32_t start, const std::vector<bool> &ended) const {
@@ -213,31 +240,50 @@ private:
     for (uint32_t node = 0; node < nodes_.size(); ++node)
       members[root(node)].push_back(node);
     std::vector<uint32_t> path;
-    std::vector<std::string> steps;
+    std::vector<Hop> hops;
     uint32_t at = start;
     auto seen = path.end();
     while ((seen = std::find(path.begin(), path.end(), at)) == path.end()) {
       path.push_back(at);
-      uint32_t next = kNone;
-      for (uint32_t node : members[at])
-        for (uint32_t i = nodes_[node].firstWait;
-             i < lastWait(node) && next == kNone; ++i)
-          if (!ended[root(waits_[i])]) {
-            next = root(waits_[i]);
-            steps.push_back(name(node) + " waits for " + name(waits_[i]));
-          }
-      if (next == kNone)
-        break;
-      at = next;
+      hops.push_back(openWait(members[at], ended));
+      at = root(hops.back().to);
     }
+    hops.erase(hops.begin(), hops.begin() + (seen - path.begin()));
+    return describeCycle(hops);
+  }
+
+  /// An open wait of one of the parties of an operation.
+  Hop openWait(const std::vector<uint32_t> &parties,
+               const std::vector<bool> &ended) const {
+    for (uint32_t node : parties)
+      for (uint32_t i = nodes_[node].firstWait; i < lastWait(node); ++i)
+        if (!ended[root(waits_[i])])
+          return {node, waits_[i]};
+    RECKON_CHECK(false); // what waits for nothing has ended
+  }
+
+  std::string describeCycle(const std::vector<Hop> &hops) const {
+    auto isOwnStart = [&](const Hop &hop) {
+      return nodes_[hop.to].start && hop.to + 1 == hop.from;
+    };
     std::string text;
-    for (size_t i = seen - path.begin(); i < steps.size(); ++i)
-      text += (text.empty() ? "" : "; ") + steps[i];
+    for (size_t i = 0; i < hops.size(); ++i) {
+      const Hop &hop = hops[i], &before = hops[(i ? i : hops.size()) - 1];
+      if (isOwnStart(hop)) // the next hop speaks for the operation
+        continue;
+      bool start = nodes_[hop.from].start && !isOwnStart(before);
+      text += (text.empty() ? "" : "; ") + name(hop.from, start) +
+              " waits for " + name(hop.to, nodes_[hop.to].start);
+      uint32_t party = hops[(i + 1) % hops.size()].from;
+      if (party != hop.to)
+        text += ", which ends with " + name(party, false);
+    }
     return text;
   }
 
   const Program &program_;
   std::vector<Node> nodes_;
+  size_t starts_ = 0;
   std::vector<uint32_t> waits_;
   std::vector<uint32_t> parents_;
   std::map<std::string, uint32_t> meetings_;

@@ -155,6 +155,90 @@ TEST(Deadlock, EventsCanCloseACycle) {
               HasSubstr("deadlocks"));
 }
 
+/// Stage 0 receives on channel 1, then sends on 2 and on 0; stage 1 answers the
+/// message of channel 0. The send on 2 has to wait for the receive.
+std::string startsInOrder(bool lastFirst) {
+  PlanBuilder a(mesh(1, 1, 2), 0), b(mesh(1, 1, 2), 1);
+  for (PlanBuilder *side : {&a, &b}) {
+    side->channel(0, 0, 1);
+    side->channel(1, 1, 0);
+    side->channel(2, 0, 1);
+  }
+  if (lastFirst)
+    a.message(ActionKind::send, "0SEND_F1", 0, 1);
+  a.message(ActionKind::recv, "0RECV_B0", 1, 0);
+  a.message(ActionKind::send, "0SEND_F0", 2, 0);
+  if (!lastFirst)
+    a.message(ActionKind::send, "0SEND_F1", 0, 1);
+  b.message(ActionKind::recv, "1RECV_F1", 0, 0);
+  b.message(ActionKind::send, "1SEND_B0", 1, 0);
+  b.message(ActionKind::recv, "1RECV_F0", 2, 0);
+  return errorOf(checkDeadlock(*programOf({&a, &b}), detail));
+}
+
+TEST(Deadlock, OperationsStartInTheOrderOfIssue) {
+  EXPECT_EQ(startsInOrder(true), "");
+  std::string error = startsInOrder(false);
+  EXPECT_THAT(error, HasSubstr("action 0SEND_F1 waits for the start of rank 0 "
+                               "(pp 0), action 0SEND_F0"));
+  EXPECT_THAT(error, HasSubstr("waits for rank 0 (pp 0), action 0RECV_B0, "
+                               "which ends with rank 1 (pp 1), action "
+                               "1SEND_B0"));
+}
+
+/// A message and a collective share a stream on each side.
+std::string sharedStream(bool sameOrder) {
+  PlanBuilder a(mesh(1, 1, 2), 0), b(mesh(1, 1, 2), 1);
+  for (PlanBuilder *side : {&a, &b}) {
+    bool sends = side == &a;
+    side->channel(0, 0, 1);
+    uint32_t world = side->group("world", {Axis::pp});
+    uint32_t f = side->fragment("update");
+    InstructionT &sum = side->collective(f, Opcode::all_reduce, world, 1);
+    sum.inputs.push_back(side->lane(0, 4));
+    sum.outputs.push_back(side->lane(0, 4));
+    if (!sends && !sameOrder)
+      side->run("1UPDATE", f);
+    side->message(sends ? ActionKind::send : ActionKind::recv,
+                  sends ? "0SEND_F0" : "1RECV_F0", 0, 1);
+    if (sends || sameOrder)
+      side->run(sends ? "0UPDATE" : "1UPDATE", f);
+  }
+  return errorOf(checkDeadlock(*programOf({&a, &b}), detail));
+}
+
+TEST(Deadlock, CollectivesAndMessagesOfAStreamNeedOneOrder) {
+  EXPECT_EQ(sharedStream(true), "");
+  std::string error = sharedStream(false);
+  EXPECT_THAT(error, HasSubstr("all_reduce sum over world"));
+  EXPECT_THAT(error, HasSubstr("action 1RECV_F0"));
+}
+
+/// The host has to issue `items` kernels on a stream that waits for a message
+/// before it comes to the one that the other side waits for.
+std::string issuedAhead(unsigned items) {
+  PlanBuilder a(mesh(1, 1, 2), 0), b(mesh(1, 1, 2), 1);
+  for (PlanBuilder *side : {&a, &b}) {
+    side->channel(0, 0, 1);
+    side->channel(1, 1, 0);
+  }
+  a.message(ActionKind::recv, "0RECV_B0", 1, 1);
+  uint32_t f = a.fragment("f");
+  for (unsigned i = 0; i < items; ++i)
+    a.launch(f, Kernel::fill_zero, 1).outputs.push_back(a.lane(0, 16));
+  a.run("0F0", f);
+  a.message(ActionKind::send, "0SEND_F0", 0, 0);
+  b.message(ActionKind::recv, "1RECV_F0", 0, 0);
+  b.message(ActionKind::send, "1SEND_B0", 1, 0);
+  return errorOf(checkDeadlock(*programOf({&a, &b}), detail));
+}
+
+TEST(Deadlock, AStreamHoldsSoManyItemsAndTheHostWaits) {
+  // The start order alone does not forbid this: the receive starts.
+  EXPECT_EQ(issuedAhead(999), "");
+  EXPECT_THAT(issuedAhead(1000), HasSubstr("the plan deadlocks"));
+}
+
 // --- Agreement --------------------------------------------------------------
 
 TEST(Agreement, MessagesHaveTwoSides) {
