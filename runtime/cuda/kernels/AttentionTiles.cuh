@@ -20,8 +20,7 @@
 #define RECKON_RUNTIME_CUDA_KERNELS_ATTENTIONTILES_CUH
 
 #include "runtime/cuda/kernels/AttentionKernels.h"
-#include "runtime/cuda/kernels/PackFour.cuh"
-#include "runtime/cuda/kernels/Types.cuh"
+#include "runtime/cuda/kernels/Lanes.cuh"
 
 #include <type_traits>
 
@@ -184,13 +183,6 @@ __device__ void putWeights(float *weights,
           values[i][j];
 }
 
-__device__ inline void storeFour(float *to, const float (&x)[4]) {
-  storePack(to, Pack<float>{{x[0], x[1], x[2], x[3]}});
-}
-__device__ inline void storeFour(Bf16 *to, const float (&x)[4]) {
-  *reinterpret_cast<uint2 *>(to) = packFour(x);
-}
-
 /// Rounds row i of a result, times a factor, to its place in a head.
 template <int C, typename T>
 __device__ void storeRow(T *row, const float (&values)[C][4], float factor,
@@ -198,19 +190,19 @@ __device__ void storeRow(T *row, const float (&values)[C][4], float factor,
 #pragma unroll
   for (int c = 0; c < C; ++c) {
     int column = laneX() * 4 + 64 * c;
-    float x[4];
+    Lanes<T, 4> x;
 #pragma unroll
     for (int e = 0; e < 4; ++e)
-      x[e] = values[c][e] * factor;
+      x.at[e] = fromFloat<T>(values[c][e] * factor);
     if (z.packed) {
       if (column < z.d)
-        storeFour(row + column, x);
+        storeLanes<4>(row + column, x);
       continue;
     }
 #pragma unroll
     for (int e = 0; e < 4; ++e)
       if (column + e < z.d)
-        row[column + e] = fromFloat<T>(x[e]);
+        row[column + e] = x.at[e];
   }
 }
 

@@ -3,10 +3,9 @@
 // Part of Reckon, under the Apache License v2.0.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/cuda/kernels/Lanes.cuh"
 #include "runtime/cuda/kernels/LossKernels.h"
-#include "runtime/cuda/kernels/PackFour.cuh"
 #include "runtime/cuda/kernels/Reduce.cuh"
-#include "runtime/cuda/kernels/Types.cuh"
 
 namespace reckon::cuda {
 
@@ -127,8 +126,13 @@ __device__ void updateFour(const Factors &f, const Adamw &a, int64_t i) {
   storePack(a.main + i, main);
   storePack(a.m + i, m);
   storePack(a.v + i, v);
-  if (a.param)
-    *reinterpret_cast<uint2 *>(a.param + i) = packFour(main.at);
+  if (a.param) {
+    Lanes<Bf16, 4> param;
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      param.at[j] = fromFloat<Bf16>(main.at[j]);
+    storeLanes<4>(a.param + i, param);
+  }
 }
 
 __global__ void __launch_bounds__(threads) adamwKernel(Adamw a) {

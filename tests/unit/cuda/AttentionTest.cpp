@@ -274,6 +274,22 @@ TEST(CudaAttention, RefusesWhatDoesNotFit) {
             std::string::npos);
 }
 
+TEST(CudaAttention, BlocksFitAMultiprocessor) {
+  // 228 KiB a multiprocessor of an H100, 1 KiB of it kept for each block.
+  const size_t whole = 228 << 10, kept = 1 << 10;
+  std::printf("d    forward  backward bytes of shared memory a block\n");
+  for (int64_t d = 1; d <= 256; ++d) {
+    AttentionShape shape{1, 1, 1, d, 8};
+    size_t forward = attentionForwardShared(shape);
+    size_t backward = attentionBackwardShared(shape);
+    EXPECT_LT(forward, backward);
+    EXPECT_LE((backward + kept) * (d <= 128 ? 2 : 1), whole) << d;
+    if (d % 64 == 0)
+      std::printf("%-4ld %7zu  %8zu\n", static_cast<long>(d), forward,
+                  backward);
+  }
+}
+
 TEST(CudaAttention, RefusesAGpuOfLessSharedMemory) {
   setSharedMemory(163 << 10); // an A100's
   OwnAttention attention;
