@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "frontends/tools/Commands.h"
 #include "frontends/tools/reckon-run-rank.h"
+#include "frontends/tools/reckon-run-selftest.h"
 #include "runtime/launch/LocalLauncher.h"
 #include "runtime/launch/Placement.h"
 #include "runtime/plan/PlanIO.h"
@@ -35,12 +36,12 @@ struct Arguments {
   std::vector<std::pair<std::string, std::string>> dumps;
   int local = 0;
   int64_t steps = -1;
+  SelfTestArguments selfTest;
 };
 
 void declare(CLI::App &app, Arguments &arguments) {
   app.add_option("PLAN_DIR", arguments.plan,
-                 "directory written by `reckon compile`")
-      ->required();
+                 "directory written by `reckon compile`");
   app.add_option("--device", arguments.device, "where kernels run")
       ->check(CLI::IsMember({"auto", "cpu", "cuda", "cuda-emulated"}))
       ->capture_default_str();
@@ -63,9 +64,14 @@ void declare(CLI::App &app, Arguments &arguments) {
   app.add_option("--dump", arguments.dumps,
                  "STEP:weights,gradients DIR: write whole tensors after a "
                  "step (0: before the first)");
+  declareSelfTest(app, arguments.selfTest);
 }
 
 Status checkArguments(const Arguments &arguments) {
+  if (arguments.plan.empty())
+    return makeError(ExitCode::BadSpec,
+                     "expected PLAN_DIR, got nothing: name a directory written "
+                     "by `reckon compile`, or pass --selftest");
   if (arguments.device != "auto" && arguments.device != "cpu")
     return makeError(ExitCode::Environment,
                      "--device: this version runs on cpu only, got " +
@@ -181,6 +187,8 @@ int runMain(int argc, char **argv) {
   declare(app, arguments);
   if (int code = parseArguments(app, argc, argv); code >= 0)
     return code;
+  if (!arguments.selfTest.target.empty())
+    return runSelfTest(arguments.selfTest);
   if (Status status = checkArguments(arguments); !status.ok())
     return reportError(status.error());
   auto manifest = readPlanManifest(systemFiles(), arguments.plan);
