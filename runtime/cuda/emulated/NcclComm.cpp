@@ -203,7 +203,7 @@ bool NcclDevice::poll() {
     lastFullPoll_ = now;
   bool moved = false;
   for (const auto &communicator : communicators)
-    if (full || !communicator->unfinished.empty())
+    if (full || communicator->running)
       moved |= communicator->progress();
   if (moved)
     idleTurns_ = 0;

@@ -99,6 +99,7 @@ struct ncclComm : std::enable_shared_from_this<ncclComm> {
 
   uint64_t issued = 0;
   std::set<uint64_t> unfinished; ///< operations, in the order of issue
+  bool running = false;          ///< the first of these has begun
   /// Events that join a group call's other streams to its first one.
   std::map<cudaStream_t, std::pair<cudaEvent_t, cudaEvent_t>> joints;
   std::set<void *> registered;

@@ -67,7 +67,7 @@ private:
     }
     if (order_)
       order_->waiting.erase(launch_);
-    begun_ = true;
+    begun_ = communicator_->running = true;
     return true;
   }
 
@@ -98,6 +98,8 @@ private:
 
   /// Makes way for those behind.
   void leave() {
+    if (std::exchange(begun_, false))
+      communicator_->running = false;
     communicator_->unfinished.erase(number_);
     if (order_)
       order_->waiting.erase(launch_);
