@@ -53,6 +53,8 @@ std::string writeManifest(const Manifest &manifest) {
                {"versions",
                 {{"reckon", manifest.reckonVersion},
                  {"plan_format", manifest.planFormat}}}};
+  if (manifest.prediction.known())
+    json["prediction"] = predictionJson(manifest.prediction);
   return json.dump(2) + "\n";
 }
 
@@ -152,6 +154,12 @@ Result<Manifest> readManifest(std::string_view bytes, const std::string &file) {
   }
   if (planDigest(manifest.stages) != manifest.digest)
     return corrupt(file, "\"digest\" is not that of the stages");
+  if (const Json *prediction = at("prediction", nullptr)) {
+    std::string wrong = readPrediction(*prediction, manifest.stages.size(),
+                                       manifest.prediction);
+    if (!wrong.empty())
+      return corrupt(file, wrong);
+  }
   return manifest;
 }
 

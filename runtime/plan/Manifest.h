@@ -8,6 +8,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/plan/Coordinates.h"
+#include "runtime/plan/Prediction.h"
 
 #include <nlohmann/json.hpp>
 
@@ -46,6 +47,7 @@ struct Manifest {
   std::string reckonVersion; ///< of the compiler
   unsigned planFormat = kPlanFormat;
   PlannedCluster cluster;
+  Prediction prediction;
 };
 
 /// "stage-003.rkplan".

@@ -129,6 +129,9 @@ StepTime TimeModel::step(const Choice &choice) const {
   time.exposedCommunication =
       micro * exposedLayer + messages + priced.data.exposed + priced.tied;
   time.other = priced.other + host;
+  time.pipeline = micro * priced.load.total() + priced.bubble + messages;
+  time.update = priced.data.exposed + priced.tied + priced.optimizer;
+  time.overhead = priced.other;
 
   auto link = [&](const Group &group) {
     return s.layers.links().within(group) ? "intra_node" : "inter_node";

@@ -42,6 +42,10 @@ struct StepTime {
   double optimizer = 0;
   double other = 0;   ///< host, jitter
   double message = 0; ///< one between two pipeline ranks
+  // The same step by when it happens; these three sum to `step` too.
+  double pipeline = 0; ///< from the first forward to the last backward
+  double update = 0;   ///< exposed reductions and gathers, the optimizer
+  double overhead = 0; ///< host and jitter that no stage's work contains
   double tokensPerSecond = 0;
   double tokensPerSecondPerDevice = 0;
   double tflopsPerDevice = 0;

@@ -28,6 +28,17 @@ static Manifest sample() {
   manifest.choice = {{"zero_stage", 1}};
   manifest.reckonVersion = "0.1.0";
   manifest.cluster = {"h100-sxm", 2, 8};
+  Prediction &prediction = manifest.prediction;
+  prediction.step = 0.25;
+  prediction.pipeline = 0.2;
+  prediction.update = 0.04;
+  prediction.overhead = 0.01;
+  prediction.message = 1e-4;
+  prediction.tokensPerSecond = 1e6;
+  prediction.tflopsPerDevice = 400;
+  prediction.mfu = 1.0 / 3;
+  prediction.stages = {{0.01, 0.02}, {0.011, 0.022}};
+  prediction.calibration = {{"eta", 1.0 / 3}};
   return manifest;
 }
 
@@ -47,6 +58,10 @@ TEST(Manifest, ReadsWhatItWrote) {
   EXPECT_EQ(got->cluster.nodes, 2u);
   EXPECT_EQ(got->cluster.gpusPerNode, 8u);
   EXPECT_EQ(writeManifest(*got), text);
+  EXPECT_EQ(got->prediction.step, 0.25);
+  EXPECT_EQ(got->prediction.mfu, 0.333333333); // nine digits
+  EXPECT_EQ(got->prediction.stages.at(1).backward, 0.022);
+  EXPECT_EQ(got->prediction.calibration, sample().prediction.calibration);
   Json json = Json::parse(text);
   EXPECT_EQ(json["schema"], "reckon.plan-dir/1");
   EXPECT_EQ(json["rank_order"], (Json{"tp", "cp", "ep", "dp", "pp"}));
@@ -65,6 +80,16 @@ TEST(Manifest, ClusterMayBeAbsentButNotDamaged) {
     ASSERT_FALSE(got.ok()) << bad;
     EXPECT_EQ(got.error().code, ExitCode::Corrupt);
   }
+}
+
+TEST(Manifest, PredictionMayBeAbsent) {
+  Json json = Json::parse(writeManifest(sample()));
+  EXPECT_TRUE(readManifest(json.dump(), "m")->prediction.known());
+  json.erase("prediction");
+  auto got = readManifest(json.dump(), "m");
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  EXPECT_FALSE(got->prediction.known());
+  EXPECT_FALSE(Json::parse(writeManifest(*got)).contains("prediction"));
 }
 
 TEST(Manifest, DigestNamesTheStages) {
@@ -114,6 +139,15 @@ TEST(Manifest, DamageIsCorruptAndNamesTheFile) {
       [](Json &j) { j["stages"][0]["file"] = "../../etc/passwd"; },
       [](Json &j) { j["stages"][0]["digest"] = "00"; },
       [](Json &j) { j["digest"] = std::string(32, '0'); },
+      [](Json &j) { j["prediction"] = 1; },
+      [](Json &j) { j["prediction"].erase("step_s"); },
+      [](Json &j) { j["prediction"]["mfu"] = "much"; },
+      [](Json &j) { j["prediction"]["update_s"] = -1; },
+      [](Json &j) { j["prediction"]["stages"].erase(0); },
+      [](Json &j) { j["prediction"]["stages"][0] = 3; },
+      [](Json &j) { j["prediction"]["stages"][1].erase("backward_s"); },
+      [](Json &j) { j["prediction"]["calibration"] = 3; },
+      [](Json &j) { j["prediction"]["calibration"]["eta"] = "x"; },
   };
   for (size_t i = 0; i < damages.size(); ++i) {
     Json json = Json::parse(writeManifest(sample()));
