@@ -17,6 +17,7 @@
 #include "frontends/tools/PlanHtml.h"
 #include "frontends/tools/Progress.h"
 #include "passes/Pipelines.h"
+#include "passes/listing/CudaListing.h"
 #include "passes/model/Job.h"
 #include "passes/model/time/ModelFlops.h"
 #include "passes/plan/EmitPlan.h"
@@ -152,6 +153,23 @@ std::string gib(uint64_t bytes) {
   return text;
 }
 
+plan::Prediction predictionOf(const model::StepTime &time,
+                              const model::Job &job) {
+  plan::Prediction prediction;
+  prediction.step = time.step;
+  prediction.pipeline = time.pipeline;
+  prediction.update = time.update;
+  prediction.overhead = time.overhead;
+  prediction.message = time.message;
+  prediction.tokensPerSecond = time.tokensPerSecond;
+  prediction.tflopsPerDevice = time.tflopsPerDevice;
+  prediction.mfu = time.mfu;
+  for (const model::StageDurations &stage : time.stages)
+    prediction.stages.push_back({stage.forward, stage.backward});
+  prediction.calibration = job.calibration;
+  return prediction;
+}
+
 int compile(const Arguments &arguments, Phase last) {
   Steps steps;
   std::vector<Diagnostic> errors;
@@ -242,6 +260,7 @@ int compile(const Arguments &arguments, Phase last) {
   manifest.spec = spec->canonical;
   manifest.choice = search::choiceJson(best.choice);
   manifest.reckonVersion = RECKON_VERSION;
+  manifest.prediction = predictionOf(best.time, job);
   std::vector<const plan::StagePlanT *> pointers;
   for (auto &stage : *stages) {
     recordDataFolder(*stage, spec->training.data, arguments.planDir);
@@ -261,6 +280,10 @@ int compile(const Arguments &arguments, Phase last) {
   if (launch)
     launch = systemFiles().write(arguments.planDir + "/" + kReportPage,
                                  planHtml(report));
+  if (launch)
+    launch =
+        systemFiles().write(arguments.planDir + "/" + listing::kCudaListing,
+                            listing::cudaListing(manifest, pointers));
   if (!launch)
     return fail(launch.error().code, launch.error().message);
   Result<plan::Manifest> written = plan::writePlanDirectory(

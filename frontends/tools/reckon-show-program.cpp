@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontends/tools/reckon-show-views.h"
+#include "passes/listing/CudaListing.h"
 
 #include <nlohmann/json.hpp>
 
@@ -21,26 +22,7 @@ public:
       : plan(plan), coord(coord) {}
 
   std::string expr(const std::unique_ptr<ExprT> &value) const {
-    if (!value)
-      return "0";
-    if (coord)
-      return std::to_string(evalExpr(*value, *coord));
-    std::string text;
-    for (const Case &c : value->cases)
-      text += std::string(axisName(c.axis())) +
-              (c.differs() ? " not " : " is ") + std::to_string(c.equals()) +
-              " ? " + std::to_string(c.value()) + " : ";
-    bool first = true;
-    if (value->base != 0 || value->terms.empty()) {
-      text += std::to_string(value->base);
-      first = false;
-    }
-    for (const Term &term : value->terms) {
-      text += (first ? "" : " + ") + std::to_string(term.scale()) + "*" +
-              axisName(term.axis());
-      first = false;
-    }
-    return text;
+    return listing::exprText(value, coord);
   }
 
   /// Shape and place: `128x64xf32 stash+1024`.
@@ -49,11 +31,7 @@ public:
     for (int64_t dim : buffer.shape)
       text += std::to_string(dim) + "x";
     text += EnumNameDType(buffer.dtype);
-    text += " " + place(buffer, fragment);
-    std::string offset = expr(buffer.offset);
-    if (offset != "0")
-      text += "+" + offset;
-    return text;
+    return text + " " + listing::placeText(plan, buffer, fragment, coord);
   }
 
   std::string instruction(const InstructionT &op,
@@ -81,11 +59,8 @@ public:
     for (size_t i = 0; i < op.args.size(); ++i)
       text += (i ? ", " : " [") + expr(op.args[i]);
     text += op.args.empty() ? "" : "]";
-    for (size_t i = 0; i < op.floats.size(); ++i) {
-      char number[32];
-      std::snprintf(number, sizeof number, "%.9g", op.floats[i]);
-      text += (i ? ", " : " {") + std::string(number);
-    }
+    for (size_t i = 0; i < op.floats.size(); ++i)
+      text += (i ? ", " : " {") + listing::numberText(op.floats[i]);
     text += op.floats.empty() ? "" : "}";
     if (!op.layer.empty())
       text += "  ; " + op.layer;
@@ -113,19 +88,6 @@ public:
   }
 
 private:
-  std::string place(const BufferT &buffer, const FragmentT *fragment) const {
-    switch (buffer.region) {
-    case Region::state:
-      return plan.states[buffer.index]->name;
-    case Region::slot:
-      return fragment ? fragment->slots[buffer.index]->name
-                      : "slot " + std::to_string(buffer.index);
-    case Region::lane:
-      return plan.lanes[buffer.index]->name;
-    }
-    return "?";
-  }
-
   std::string operands(const std::string &open,
                        const std::vector<std::unique_ptr<BufferT>> &list,
                        const FragmentT &fragment) const {
@@ -171,6 +133,12 @@ std::string states(const StagePlanT &plan, const Listing &listing) {
 
 std::string reckon::show::program(const LoadedPlan &plan, Format format,
                                   std::optional<Coord> coord) {
+  if (format == Format::Cu) {
+    std::vector<const StagePlanT *> stages;
+    for (const auto &stage : plan.stages)
+      stages.push_back(stage.get());
+    return listing::cudaListing(plan.manifest, stages);
+  }
   nlohmann::json json;
   std::string text;
   for (const auto &stage : plan.stages) {

@@ -14,20 +14,6 @@ using namespace reckon;
 using namespace reckon::plan;
 using namespace reckon::show;
 
-std::string reckon::show::humanBytes(uint64_t bytes) {
-  const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  double value = static_cast<double>(bytes);
-  size_t unit = 0;
-  while (value >= 1024 && unit + 1 < std::size(units)) {
-    value /= 1024;
-    ++unit;
-  }
-  char text[32];
-  std::snprintf(text, sizeof text, unit ? "%.2f %s" : "%.0f %s", value,
-                units[unit]);
-  return text;
-}
-
 std::string reckon::show::padLeft(const std::string &text, size_t width) {
   return text.size() < width ? std::string(width - text.size(), ' ') + text
                              : text;

@@ -242,7 +242,9 @@ Result<std::string> show::timeline(const LoadedPlan &plan, Format format,
   case Format::Svg:
     return svg(stages, end, plan.manifest.name);
   case Format::Text:
-    return text(stages);
+  case Format::Cu:
+  case Format::Perfetto:
+    break;
   }
   return text(stages);
 }

@@ -6,6 +6,7 @@
 #ifndef RECKON_FRONTENDS_TOOLS_RECKON_SHOW_VIEWS_H
 #define RECKON_FRONTENDS_TOOLS_RECKON_SHOW_VIEWS_H
 
+#include "passes/listing/PlanText.h"
 #include "runtime/plan/Manifest.h"
 
 #include <memory>
@@ -21,7 +22,7 @@ struct LoadedPlan {
   std::vector<std::unique_ptr<plan::StagePlanT>> stages;
 };
 
-enum class Format { Text, Csv, Json, Svg };
+enum class Format { Text, Csv, Json, Svg, Cu, Perfetto };
 
 /// Model, layout, streams and sizes at a glance.
 std::string summary(const LoadedPlan &plan, Format format);
@@ -31,7 +32,7 @@ std::string summary(const LoadedPlan &plan, Format format);
 std::string memory(const LoadedPlan &plan, Format format);
 
 /// Fragments and lists as a listing; with `coord`, offsets and arguments are
-/// those of that rank.
+/// those of that rank. As `cu`, the text of plan.cu.txt for these stages.
 std::string program(const LoadedPlan &plan, Format format,
                     std::optional<plan::Coord> coord);
 
@@ -47,8 +48,15 @@ Result<std::string> schedule(const LoadedPlan &plan, Format format);
 Result<std::string> timeline(const LoadedPlan &plan, Format format,
                              std::optional<unsigned> onlyStage);
 
-/// 1536 -> "1.50 KiB".
-std::string humanBytes(uint64_t bytes);
+/// The predicted timeline of the streams of every stage, or of `onlyStage`, as
+/// a trace for ui.perfetto.dev; with `rank` the process is named after it.
+/// Needs the files of all stages; `directory` is used in errors.
+Result<std::string> perfetto(const LoadedPlan &plan,
+                             const std::string &directory,
+                             std::optional<unsigned> onlyStage,
+                             std::optional<int64_t> rank);
+
+using listing::humanBytes;
 
 /// `text` padded with spaces to `width`, on the left for numbers.
 std::string padLeft(const std::string &text, size_t width);

@@ -59,12 +59,24 @@ Result<Format> parseFormat(const std::string &what, const std::string &format) {
                      "--format svg is for --what memory, got --what " + what +
                          "; use text or json");
   }
-  if (format == "perfetto")
-    return makeError(ExitCode::BadSpec, "--format " + format +
-                                            " is not supported by this "
-                                            "version; use text, csv or json");
+  if (format == "cu") {
+    if (what == "program")
+      return Format::Cu;
+    return makeError(ExitCode::BadSpec,
+                     "--format cu is for --what program, got --what " + what +
+                         "; use text or json");
+  }
+  if (format == "perfetto") {
+    if (what == "summary" || what == "timeline" || what == "schedule")
+      return Format::Perfetto;
+    return makeError(ExitCode::BadSpec,
+                     "--format perfetto is for --what timeline, got --what " +
+                         what + "; leave --what out");
+  }
   return makeError(ExitCode::BadSpec,
-                   "expected --format text, csv, json or svg, got " + format);
+                   "expected --format text, csv, json, svg, cu or "
+                   "perfetto, got " +
+                       format);
 }
 
 Result<LoadedPlan> load(const Arguments &arguments, int64_t onlyStage) {
@@ -126,14 +138,20 @@ Result<std::string> render(const Arguments &arguments) {
   }
   // A timetable needs every stage.
   bool drawn = *format == Format::Svg || arguments.what == "timeline";
-  bool all = arguments.what == "schedule" || drawn;
+  bool trace = *format == Format::Perfetto;
+  bool all = arguments.what == "schedule" || drawn || trace;
   auto loaded = load(arguments, all ? -1 : stage);
   if (!loaded)
     return loaded.error();
+  std::optional<unsigned> only;
+  if (stage >= 0)
+    only = static_cast<unsigned>(stage);
+  if (trace)
+    return perfetto(*loaded, arguments.directory, only,
+                    arguments.rank < 0 ? std::nullopt
+                                       : std::optional(arguments.rank));
   if (drawn)
-    return timeline(*loaded, *format,
-                    stage < 0 ? std::nullopt
-                              : std::optional(static_cast<unsigned>(stage)));
+    return timeline(*loaded, *format, only);
   if (arguments.what == "summary")
     return summary(*loaded, *format);
   if (arguments.what == "program")
@@ -164,7 +182,9 @@ int reckon::showMain(int argc, char **argv) {
   app.add_option("--what", arguments.what,
                  "summary, program, memory, timeline, schedule or comm");
   app.add_option("--format", arguments.format,
-                 "text, csv, json or svg (memory over time)");
+                 "text, csv, json, svg (memory over time), cu (--what program "
+                 "as CUDA calls) or perfetto (predicted streams, for "
+                 "ui.perfetto.dev)");
   app.add_option("--against", arguments.against,
                  "what differs from this plan directory; both may be reports "
                  "of reckon plan --format json instead");

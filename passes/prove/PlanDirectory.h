@@ -6,6 +6,7 @@
 #ifndef RECKON_PASSES_PROVE_PLANDIRECTORY_H
 #define RECKON_PASSES_PROVE_PLANDIRECTORY_H
 
+#include "frontends/spec/Spec.h"
 #include "passes/prove/Prove.h"
 #include "runtime/plan/Manifest.h"
 
@@ -24,6 +25,12 @@ struct PlanDirectory {
 
   std::vector<const plan::StagePlanT *> pointers() const;
 };
+
+/// The spec that a plan was compiled from: the text in its manifest. What a
+/// calibration file said is in manifest.prediction; the file is not read again.
+/// Corrupt when the text is no spec; `directory` is used in errors.
+Result<Spec> recordedSpec(const plan::Manifest &manifest,
+                          const std::string &directory);
 
 /// Reads and checks every file. Errors as in runtime/plan/PlanIO.h; Corrupt
 /// when the recorded spec is none.

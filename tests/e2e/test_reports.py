@@ -4,6 +4,7 @@
 import json
 import re
 import unittest
+from collections import Counter
 from html.parser import HTMLParser
 
 from harness import RECKON, Workspace, call, tiny
@@ -64,6 +65,56 @@ class Reports(unittest.TestCase):
             with open(plan + "/report.html") as handle:
                 text = handle.read()
             self.assertNotIn(work.path, text)
+
+    def test_compile_writes_the_calls_of_every_instruction(self):
+        with Workspace() as work:
+            spec = work.spec(tiny(tensor_parallel=2, pipeline_parallel=2,
+                                  data_parallel=2, zero_stage=1), "spec")
+            plan, again = work.file("one"), work.file("two")
+            for where in (plan, again):
+                call([RECKON, "compile", spec, "-o", where], work.path)
+            with open(plan + "/plan.cu.txt") as handle:
+                text = handle.read()
+            with open(again + "/plan.cu.txt") as handle:
+                self.assertEqual(text, handle.read())
+            self.assertNotIn(work.path, text)
+            shown = call([RECKON, "show", plan, "--what", "program",
+                          "--format", "cu"], work.path).stdout
+            self.assertEqual(text, shown)
+
+            # As many calls of each kind as the files have instructions.
+            program = json.loads(call(
+                [RECKON, "show", plan, "--what", "program", "--format",
+                 "json"], work.path).stdout)
+            of = {"record": "cudaEventRecord(e", "wait": "cudaStreamWaitEvent",
+                  "all_reduce": "ncclAllReduce(",
+                  "all_gather": "ncclAllGather(",
+                  "reduce_scatter": "ncclReduceScatter(",
+                  "linear": "cublasLtMatmul(",
+                  "linear_grad_input": "cublasLtMatmul(",
+                  "linear_grad_weight": "cublasLtMatmul("}
+            expected, places = Counter(), Counter()
+            for stage in program["stages"]:
+                for fragment in stage["fragments"]:
+                    for line in fragment["instructions"]:
+                        name = line.split()[1]
+                        expected[of.get(name, name + "<<<")] += 1
+                        if name not in ("record", "wait"):
+                            places[line.split()[-1]] += 1
+            within, found, seen = False, Counter(), Counter()
+            for line in text.splitlines():
+                if not line.startswith(" "):
+                    within = line.startswith("fragment ")
+                elif within and re.match(r" *\d+  \[", line):
+                    body = line[line.index("]") + 1:].strip()
+                    body = re.sub(r"^ncclGroup of \d+ ", "", body)
+                    found[next(key for key in expected
+                               if body.startswith(key))] += 1
+                    if not re.match("cudaEvent|cudaStreamWait", body):
+                        seen[line.split()[-1]] += 1
+            self.assertGreater(len(expected), 15)
+            self.assertEqual(expected, found)
+            self.assertEqual(places, seen)
 
     def test_plan_writes_the_page_when_nothing_fits_too(self):
         with Workspace() as work:
