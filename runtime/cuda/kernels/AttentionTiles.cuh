@@ -77,38 +77,37 @@ __device__ inline float maxOfRow(float x) {
 }
 
 /// Copies rows [first, first + ROWS) of a head to a tile, widened; rows from s
-/// on are zero.
+/// on are zero. Sixteen neighbouring lanes share a row.
 template <int ROWS, typename T>
 __device__ void loadTile(float *tile, const T *head, int first,
                          int64_t rowStride, const Sizes &z) {
+  constexpr int lanes = lanesOf<T>;
   if (z.packed) {
-    constexpr int lanes = lanesOf<T>;
-    int packs = z.d / lanes;
+    for (int column = laneX() * lanes; column < z.d; column += 16 * lanes) {
+      // Several rows are on their way before the first is needed.
 #pragma unroll 4
-    for (int i = static_cast<int>(threadIdx.x); i < ROWS * packs;
-         i += threads) {
-      int row = i / packs, column = i % packs * lanes;
-      Pack<T> pack = {};
-      if (first + row < z.s)
-        pack = loadPack(head + (first + row) * rowStride + column);
+      for (int row = laneY(); row < ROWS; row += 16) {
+        Pack<T> pack = {};
+        if (first + row < z.s)
+          pack = loadPack(head + (first + row) * rowStride + column);
 #pragma unroll
-      for (int part = 0; part < lanes; part += 4) {
-        Pack<float> wide;
+        for (int part = 0; part < lanes; part += 4) {
+          Pack<float> wide;
 #pragma unroll
-        for (int x = 0; x < 4; ++x)
-          wide.at[x] = toFloat(pack.at[part + x]);
-        storePack(tile + row * z.stride + column + part, wide);
+          for (int x = 0; x < 4; ++x)
+            wide.at[x] = toFloat(pack.at[part + x]);
+          storePack(tile + row * z.stride + column + part, wide);
+        }
       }
     }
     return;
   }
-  for (int i = static_cast<int>(threadIdx.x); i < ROWS * z.width;
-       i += threads) {
-    int row = i / z.width, column = i % z.width;
-    bool there = first + row < z.s && column < z.d;
-    tile[row * z.stride + column] =
-        there ? toFloat(head[(first + row) * rowStride + column]) : 0.0f;
-  }
+  for (int column = laneX(); column < z.width; column += 16)
+    for (int row = laneY(); row < ROWS; row += 16) {
+      bool there = first + row < z.s && column < z.d;
+      tile[row * z.stride + column] =
+          there ? toFloat(head[(first + row) * rowStride + column]) : 0.0f;
+    }
 }
 
 /// sum[i][j] += own row 4 y + i times met row x + 16 j.

@@ -291,6 +291,17 @@ TEST(CudaCrossEntropy, ExtremeLogits) {
   EXPECT_NEAR(shard.dlogits[3 * 40], 1.0 / 40, 5e-4 / 40);
 }
 
+TEST(CudaCrossEntropy, NanIsNotHidden) {
+  Shard<float> shard(3, 40, 40, 0, 1.0);
+  shard.logits[1 * 40 + 7] = NAN;
+  shard.run();
+  EXPECT_TRUE(std::isnan(shard.metrics[MetricLossSum]));
+  for (int64_t c = 0; c < 40; ++c) {
+    EXPECT_FALSE(std::isnan(shard.dlogits[0 * 40 + c]));
+    EXPECT_TRUE(std::isnan(shard.dlogits[1 * 40 + c]));
+  }
+}
+
 TEST(CudaCrossEntropy, OnlyTheOwnerAdds) {
   Shard<float> shard(70, 16, 16, 0, 1.0);
   shard.run(std::nullopt, 0, 0, false);
