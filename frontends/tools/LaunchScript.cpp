@@ -88,13 +88,12 @@ std::string launchScript(const ClusterSpec &cluster, const std::string &name) {
     text += "\n" + *slurm.setup + "\n";
   text += kFindPlan;
   text += kFindRun;
-  // One failing rank ends the step; the ranks' status files tell which.
+  // Nothing here binds GPUs: each task sees all of its node's and takes that of
+  // its local rank, since NCCL reaches a peer over NVLink only where it may
+  // open the peer's device. (--gpu-bind=none would take them away from Slurm's
+  // step.) One failing rank ends the step; the ranks' status files tell which.
   text += "\nexec srun --kill-on-bad-exit=1 --nodes=" + nodes +
           " --ntasks-per-node=" + perNode;
-  // Each task sees all GPUs of its node and takes that of its local rank: NCCL
-  // reaches a peer over NVLink only where it may open the peer's device.
-  if (!cluster.accelerator->isCpu())
-    text += " --gpu-bind=none";
   for (const std::string &argument : *slurm.srunArgs)
     text += " \\\n  " + argument;
   text += " \\\n  \"$run\" \"$plan\" \"$@\"\n";
