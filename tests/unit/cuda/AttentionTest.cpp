@@ -8,12 +8,12 @@
 #include "tests/unit/cuda/OnDevice.h"
 #include "tests/unit/device/AttentionReference.h"
 
-using namespace reckon::device::test;
-
 namespace reckon::cuda::test {
 namespace {
 
-using Case = AttentionCase;
+using device::test::AttentionReference;
+using device::test::attentionReference;
+using Case = device::test::AttentionCase;
 
 /// Operands and results of both directions, stored as T.
 template <typename T> struct Pass {
@@ -24,13 +24,13 @@ template <typename T> struct Pass {
   explicit Pass(const Case &shape, double scale = 1.0) : shape(shape) {
     auto [batch, hq, hkv, d, s] = shape;
     int64_t queries = batch * s * hq * d, keys = batch * s * hkv * d;
-    q = stored<T>(random(queries, 1, scale));
-    k = stored<T>(random(keys, 2, scale));
-    v = stored<T>(random(keys, 3));
-    dO = stored<T>(random(queries, 4));
+    q = storedAs<T>(randomFloats(queries, 1, scale));
+    k = storedAs<T>(randomFloats(keys, 2, scale));
+    v = storedAs<T>(randomFloats(keys, 3));
+    dO = storedAs<T>(randomFloats(queries, 4));
     // Garbage, for every output must be overwritten.
-    o = dq = stored<T>(Floats(queries, 7.0f));
-    dk = dv = stored<T>(Floats(keys, 7.0f));
+    o = dq = storedAs<T>(Floats(queries, 7.0f));
+    dk = dv = storedAs<T>(Floats(keys, 7.0f));
     lse = delta = Floats(batch * hq * s, 7.0f);
   }
 
@@ -160,8 +160,9 @@ TEST(CudaAttention, WrongMasksAreSeen) {
 /// of sum(o * dO) in single elements.
 TEST(CudaAttention, ReferenceAgreesWithDifferences) {
   Case shape{1, 2, 1, 8, 9};
-  Floats q = random(9 * 2 * 8, 1), k = random(9 * 8, 2), v = random(9 * 8, 3);
-  Floats dO = random(9 * 2 * 8, 4);
+  Floats q = randomFloats(9 * 2 * 8, 1), k = randomFloats(9 * 8, 2),
+         v = randomFloats(9 * 8, 3);
+  Floats dO = randomFloats(9 * 2 * 8, 4);
   AttentionReference at = attentionReference(shape, q, k, v, dO);
   auto loss = [&] {
     AttentionReference r = attentionReference(shape, q, k, v, dO);

@@ -8,8 +8,6 @@
 
 #include <numeric>
 
-using namespace reckon::device::test;
-
 namespace reckon::cuda::test {
 namespace {
 
@@ -30,12 +28,12 @@ template <typename T> struct Shard {
         float scale = 0.125f)
       : call{rows, v, valid, offset, scale, dtypeOf<T>}, max(rows, 7.0f),
         sums(2 * rows, 7.0f), lse(rows, 7.0f) {
-    Floats values = random(rows * v, 1, spread);
+    Floats values = randomFloats(rows * v, 1, spread);
     for (int64_t r = 0; r < rows; ++r)
       std::fill(values.begin() + r * v + valid, values.begin() + (r + 1) * v,
                 3e38f);
-    logits = stored<T>(values);
-    dlogits = stored<T>(Floats(rows * v, 7.0f));
+    logits = storedAs<T>(values);
+    dlogits = storedAs<T>(Floats(rows * v, 7.0f));
     // Words of this shard and of its neighbours.
     targets = randomTokens(rows, static_cast<int32_t>(3 * v), 2);
     for (int32_t &target : targets)

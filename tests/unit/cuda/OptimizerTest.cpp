@@ -6,8 +6,6 @@
 #include "runtime/cuda/kernels/LossKernels.h"
 #include "tests/unit/cuda/OnDevice.h"
 
-using namespace reckon::device::test;
-
 namespace reckon::cuda::test {
 namespace {
 
@@ -41,8 +39,9 @@ struct Adamw {
   Halves param;
 
   explicit Adamw(int64_t n, bool cast = true)
-      : call{n, 0.9, 0.95, 1e-8, 0.1, cast}, grad(random(n, 1)),
-        main(random(n, 2)), m(random(n, 3, 0.1)), v(random(n, 4)), param(n, 7) {
+      : call{n, 0.9, 0.95, 1e-8, 0.1, cast}, grad(randomFloats(n, 1)),
+        main(randomFloats(n, 2)), m(randomFloats(n, 3, 0.1)),
+        v(randomFloats(n, 4)), param(n, 7) {
     for (float &value : v)
       value *= value;
   }
@@ -107,7 +106,7 @@ void expectStep(Adamw state, int shift, int apart) {
   EXPECT_LT(largest(state.main, want.main), 1e-6);
   for (int64_t i = 0; i < state.call.n; ++i)
     ASSERT_EQ(state.param[i],
-              state.call.cast ? roundHalf(state.main[i]) : before.param[i]);
+              state.call.cast ? bf16Bits(state.main[i]) : before.param[i]);
 }
 
 } // namespace
@@ -117,7 +116,7 @@ TEST(CudaOptimizer, SquaredNorm) {
   for (int64_t n : {0, 1, 2, 3, 5, 1023, 16384, 16385, 5 * 16384 + 7})
     for (int shift = 0; shift < 4; ++shift) {
       SCOPED_TRACE(testing::Message() << n << " shift " << shift);
-      Floats x = random(n, 1);
+      Floats x = randomFloats(n, 1);
       double want = 0.25;
       for (float value : x)
         want += double(value) * value;
@@ -152,12 +151,13 @@ TEST(CudaOptimizer, SquaredNormIsInF64) {
 
 TEST(CudaOptimizer, OnlyTheOwnerAddsSquares) {
   uint64_t kernels = kernelsRun();
-  EXPECT_EQ(squaredNorm(random(100, 1), 0, false), Doubles(metricSlots, 0.25));
+  EXPECT_EQ(squaredNorm(randomFloats(100, 1), 0, false),
+            Doubles(metricSlots, 0.25));
   EXPECT_EQ(kernelsRun(), kernels);
 }
 
 TEST(CudaOptimizer, SquaredNormHasTheSameBitsInAnyOrderOfThreads) {
-  Floats x = random(100003, 1);
+  Floats x = randomFloats(100003, 1);
   Doubles natural = squaredNorm(x, 1);
   for (uint64_t seed : threadSeeds)
     EXPECT_EQ(squaredNorm(x, 1, true, seed), natural);
