@@ -206,6 +206,29 @@ class Timeline(unittest.TestCase):
         ):
             self.assertTrue(broken(change))
 
+    def test_a_calibration_is_remembered(self):
+        plain = self.work.compile(tiny(pipeline_parallel=2), "plain")
+        path = self.work.file("calibration.yaml")
+        with open(path, "w") as handle:
+            handle.write("accelerator: cpu\nconstants:\n  eta: 0.05\n")
+        slow = self.work.compile(
+            tiny(pipeline_parallel=2,
+                 **{"cluster.calibration": "calibration.yaml"}), "slow")
+        os.remove(path)
+        call([RECKON, "verify", slow], self.work.path)
+        quick, slow = self.check(plain), self.check(slow)
+        self.assertGreater(end_of(slow), 1.2 * end_of(quick))
+
+        # The constant makes products longer, and nothing else of a pass.
+        def share(trace):
+            seconds = Counter()
+            for event in trace["traceEvents"]:
+                if event.get("cat") == "instruction":
+                    seconds[event["name"]] += event["dur"]
+            return seconds["linear"] / seconds["rms_norm"]
+
+        self.assertGreater(share(slow), 1.2 * share(quick))
+
     def test_manifests_without_a_prediction_are_refused(self):
         plan = self.work.compile(tiny(), "old")
         path = os.path.join(plan, "manifest.json")
