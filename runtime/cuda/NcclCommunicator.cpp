@@ -220,11 +220,10 @@ void NcclCommunicator::abortAll() {
     (void)ncclGroupEnd();
   }
   touched_.clear();
-  for (auto handle = handles_.rbegin(); handle != handles_.rend(); ++handle)
-    if (ncclComm_t comm = std::exchange((*handle)->comm, nullptr))
+  // The parent first: a split under way may still give its child.
+  for (const auto &handle : handles_)
+    if (ncclComm_t comm = std::exchange(handle->comm, nullptr))
       (void)ncclCommAbort(comm);
-  if (ncclComm_t comm = std::exchange(parent_.comm, nullptr))
-    (void)ncclCommAbort(comm);
 }
 
 void NcclCommunicator::abort(const Error &reason) { (void)fail(reason); }
@@ -241,9 +240,8 @@ Status NcclCommunicator::finish() {
   for (const auto &handle : handles_) {
     if (Status status = await(*handle, "its end"); !status)
       return fail(status.error());
-    RECKON_TRY(checked(ncclCommDestroy(handle->comm), handle.get(),
-                       "ncclCommDestroy"));
-    handle->comm = nullptr;
+    RECKON_TRY(checked(ncclCommDestroy(std::exchange(handle->comm, nullptr)),
+                       nullptr, "ncclCommDestroy"));
   }
   handles_.clear();
   started_ = false;

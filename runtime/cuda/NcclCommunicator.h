@@ -114,6 +114,7 @@ private:
   Status connect();
   Status exchangeLists();
   Status makeParent();
+  void serve(NcclHandle &handle);
   Status split(int round);
   Status checkPlace(NcclHandle &handle);
   Status releaseParent();
@@ -146,9 +147,10 @@ private:
   std::unique_ptr<comm::Communicator> control_;
   NcclOptions options_;
   NcclLayout layout_;
-  NcclHandle parent_; ///< of all splits; gone after start() unless a group
+  /// In the order made. The parent of all splits comes first; without a group
+  /// that it serves it goes when they are done.
+  std::vector<std::unique_ptr<NcclHandle>> handles_;
   bool parentIsGroup_ = false;
-  std::vector<std::unique_ptr<NcclHandle>> handles_; ///< in the order made
   std::vector<std::unique_ptr<Endpoint>> groups_, channels_;
   cudaStream_t stream_ = nullptr;
   std::vector<NcclHandle *> touched_; ///< by the group call under way

@@ -39,10 +39,10 @@ Status NcclCommunicator::connect() {
   RECKON_TRY(makeParent());
   for (int round = 0; round < layout_.rounds; ++round)
     RECKON_TRY(split(round));
-  for (const auto &handle : handles_)
-    RECKON_TRY(checkPlace(*handle));
   if (!parentIsGroup_)
     RECKON_TRY(releaseParent());
+  for (const auto &handle : handles_)
+    RECKON_TRY(checkPlace(*handle));
   RECKON_TRY(preflight());
   // Nobody enters a step before everybody is connected.
   return control_->allGatherBytes("", options_.deadlineSeconds).status();
@@ -80,12 +80,14 @@ ncclConfig_t NcclCommunicator::configFor(const NcclHandle &handle) const {
 }
 
 Status NcclCommunicator::makeParent() {
-  parent_.what.name = "all ranks";
-  parent_.what.ranks.resize(static_cast<size_t>(worldSize()));
-  std::iota(parent_.what.ranks.begin(), parent_.what.ranks.end(), 0);
+  handles_.push_back(std::make_unique<NcclHandle>());
+  NcclHandle &parent = *handles_.back();
+  parent.what.name = "all ranks";
+  parent.what.ranks.resize(static_cast<size_t>(worldSize()));
+  std::iota(parent.what.ranks.begin(), parent.what.ranks.end(), 0);
   for (const NcclMember &member : layout_.members)
     if (member.round < 0) {
-      parent_.what = member.what;
+      parent.what = member.what;
       parentIsGroup_ = true;
     }
   ncclUniqueId id;
@@ -101,25 +103,29 @@ Status NcclCommunicator::makeParent() {
                          " bytes; start all ranks with the same program");
   std::memcpy(id.internal, (*ids)[0].data(), sizeof id.internal);
 
-  ncclConfig_t config = configFor(parent_);
+  ncclConfig_t config = configFor(parent);
   RECKON_TRY(checked(
-      ncclCommInitRankConfig(&parent_.comm, worldSize(), id, rank(), &config),
-      &parent_, "ncclCommInitRankConfig"));
-  RECKON_TRY(await(parent_, "all its ranks"));
-  if (!parentIsGroup_)
-    return Status();
-  handles_.push_back(std::make_unique<NcclHandle>());
-  handles_.back()->what = parent_.what;
-  handles_.back()->comm = parent_.comm;
-  for (const auto &group : groups_)
-    if (group->what == parent_.what)
-      group->handle = handles_.back().get();
+      ncclCommInitRankConfig(&parent.comm, worldSize(), id, rank(), &config),
+      &parent, "ncclCommInitRankConfig"));
+  RECKON_TRY(await(parent, "all its ranks"));
+  if (parentIsGroup_)
+    serve(parent);
   return Status();
+}
+
+/// Gives a communicator to the group or channel that it was made for.
+void NcclCommunicator::serve(NcclHandle &handle) {
+  for (const auto *endpoints : {&groups_, &channels_})
+    for (const auto &endpoint : *endpoints)
+      if (endpoint->what == handle.what)
+        endpoint->handle = &handle;
 }
 
 Status NcclCommunicator::split(int round) {
   int color = NCCL_SPLIT_NOCOLOR, key = 0;
-  auto handle = std::make_unique<NcclHandle>();
+  // NCCL writes the child when it is made, so it has its place from now on.
+  handles_.push_back(std::make_unique<NcclHandle>());
+  NcclHandle &parent = *handles_.front(), &child = *handles_.back();
   for (const NcclMember &member : layout_.members) {
     const std::vector<int> &ranks = member.what.ranks;
     auto self = std::find(ranks.begin(), ranks.end(), rank());
@@ -127,27 +133,25 @@ Status NcclCommunicator::split(int round) {
       continue;
     color = member.color;
     key = static_cast<int>(self - ranks.begin());
-    handle->what = member.what;
+    child.what = member.what;
   }
-  ncclConfig_t config = configFor(*handle);
+  ncclConfig_t config = configFor(child);
   RECKON_TRY(
-      checked(ncclCommSplit(parent_.comm, color, key, &handle->comm, &config),
-              &parent_, "ncclCommSplit"));
-  RECKON_TRY(await(parent_, "split " + std::to_string(round + 1) + " of " +
-                                std::to_string(layout_.rounds)));
-  if (color == NCCL_SPLIT_NOCOLOR)
+      checked(ncclCommSplit(parent.comm, color, key, &child.comm, &config),
+              &parent, "ncclCommSplit"));
+  RECKON_TRY(await(parent, "split " + std::to_string(round + 1) + " of " +
+                               std::to_string(layout_.rounds)));
+  if (color == NCCL_SPLIT_NOCOLOR) {
+    handles_.pop_back();
     return Status();
-  if (!handle->comm)
+  }
+  if (!child.comm)
     return makeError(ExitCode::Environment,
-                     handle->text() +
+                     child.text() +
                          ": expected ncclCommSplit to make it, got none; set "
                          "NCCL_DEBUG=WARN and see the logs");
-  RECKON_TRY(await(*handle, "its ranks"));
-  for (const auto *endpoints : {&groups_, &channels_})
-    for (const auto &endpoint : *endpoints)
-      if (endpoint->what == handle->what)
-        endpoint->handle = handle.get();
-  handles_.push_back(std::move(handle));
+  RECKON_TRY(await(child, "its ranks"));
+  serve(child);
   return Status();
 }
 
@@ -170,12 +174,13 @@ Status NcclCommunicator::checkPlace(NcclHandle &handle) {
 
 /// The splits share nothing with it, and its buffers are memory of the GPU.
 Status NcclCommunicator::releaseParent() {
+  NcclHandle &parent = *handles_.front();
   RECKON_TRY(
-      checked(ncclCommFinalize(parent_.comm), &parent_, "ncclCommFinalize"));
-  RECKON_TRY(await(parent_, "its end"));
-  RECKON_TRY(
-      checked(ncclCommDestroy(parent_.comm), &parent_, "ncclCommDestroy"));
-  parent_.comm = nullptr;
+      checked(ncclCommFinalize(parent.comm), &parent, "ncclCommFinalize"));
+  RECKON_TRY(await(parent, "its end"));
+  RECKON_TRY(checked(ncclCommDestroy(std::exchange(parent.comm, nullptr)),
+                     nullptr, "ncclCommDestroy"));
+  handles_.erase(handles_.begin());
   return Status();
 }
 

@@ -196,8 +196,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   auto communicator = NcclDevice::get().find(comm);
   if (!communicator)
-    return refuse(ncclInvalidArgument,
-                  "ncclCommDestroy: not a communicator of this thread");
+    return refuse(ncclInvalidArgument, "ncclCommDestroy: no communicator");
   if (!communicator->finalized) {
     communicator->blocking = true;
     if (ncclResult_t result = ncclCommFinalize(comm))
@@ -216,8 +215,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   auto communicator = NcclDevice::get().find(comm);
   if (!communicator)
-    return refuse(ncclInvalidArgument,
-                  "ncclCommAbort: not a communicator of this thread");
+    return refuse(ncclInvalidArgument, "ncclCommAbort: no communicator");
   communicator->abort();
   releaseJoints(*communicator);
   NcclDevice::get().remove(comm);
@@ -228,7 +226,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error) {
   auto communicator = NcclDevice::get().find(comm);
   if (!communicator)
     return refuse(ncclInvalidArgument,
-                  "ncclCommGetAsyncError: not a communicator of this thread");
+                  "ncclCommGetAsyncError: no communicator");
   *error = communicator->settle();
   return ncclSuccess;
 }

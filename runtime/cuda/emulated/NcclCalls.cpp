@@ -110,8 +110,7 @@ bool inGroupCall() { return group.depth > 0; }
 ncclResult_t ready(const ncclComm *handle, const char *call) {
   auto communicator = NcclDevice::get().find(handle);
   if (!communicator)
-    return refuse(ncclInvalidArgument,
-                  std::string(call) + ": not a communicator of this thread");
+    return refuse(ncclInvalidArgument, std::string(call) + ": no communicator");
   if (communicator->error != ncclSuccess)
     return refuse(communicator->error, communicator->errorText);
   if (communicator->busy() || communicator->finalized)

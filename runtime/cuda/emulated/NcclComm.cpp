@@ -177,6 +177,7 @@ std::shared_ptr<ncclComm> NcclDevice::find(const ncclComm *handle) const {
   for (const auto &communicator : communicators)
     if (communicator.get() == handle)
       return communicator;
+  RECKON_CHECK(!handle && "a communicator of this thread, not yet destroyed");
   return nullptr;
 }
 

@@ -133,6 +133,8 @@ public:
   /// Null unless NCCL_LAUNCH_ORDER_IMPLICIT asks for it.
   std::shared_ptr<LaunchOrder> order();
 
+  /// Null for a null handle. Any other that is none of this thread's ends the
+  /// program: it was destroyed or aborted, and NCCL would use freed memory.
   std::shared_ptr<ncclComm> find(const ncclComm *handle) const;
   void add(const std::shared_ptr<ncclComm> &communicator);
   void remove(const ncclComm *communicator);

@@ -341,6 +341,16 @@ TEST(NcclApi, AnInitThatNobodyJoinsCanBeAborted) {
   }
 }
 
+TEST(NcclApi, ADestroyedCommunicatorMustNotBeUsed) {
+  ncclUniqueId id;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ncclComm_t comm = nullptr;
+  ncclConfig_t blocking = config("alone", true);
+  ASSERT_EQ(ncclCommInitRankConfig(&comm, 1, id, 0, &blocking), ncclSuccess);
+  ASSERT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  EXPECT_DEATH((void)ncclCommAbort(comm), "not yet destroyed");
+}
+
 TEST(NcclApi, WrongArgumentsAreRefused) {
   runRanks(2, [](ncclComm_t world, int rank) -> Status {
     cudaStream_t stream = newStream();
