@@ -91,10 +91,7 @@ public:
     case Opcode::wait:
       return {"cudaStreamWaitEvent(" + stream_ + ", " + event + ")"};
     case Opcode::copy:
-      return {"cudaMemcpyAsync(" + operand(*op_.outputs[0]) + ", " +
-              operand(*op_.inputs[0]) + ", " +
-              std::to_string(bufferBytes(*op_.inputs[0])) +
-              ", cudaMemcpyDeviceToDevice, " + stream_ + ")"};
+      return {copy()};
     case Opcode::launch:
       return {launch()};
     case Opcode::all_reduce:
@@ -140,6 +137,13 @@ private:
     return text;
   }
 
+  std::string copy() const {
+    return "cudaMemcpyAsync(" + operand(*op_.outputs[0]) + ", " +
+           operand(*op_.inputs[0]) + ", " +
+           std::to_string(bufferBytes(*op_.inputs[0])) +
+           ", cudaMemcpyDeviceToDevice, " + stream_ + ")";
+  }
+
   static std::string withConstants(const std::string &operands,
                                    const std::string &constants) {
     return operands + (constants.empty() ? "" : "; " + constants);
@@ -179,6 +183,12 @@ private:
   std::string launch() const {
     std::string text = withConstants(operands(), constants());
     switch (op_.kernel) {
+    case Kernel::copy:
+      return copy();
+    case Kernel::fill_zero:
+      return "cudaMemsetAsync(" + operand(*op_.outputs[0]) + ", 0, " +
+             std::to_string(bufferBytes(*op_.outputs[0])) + ", " + stream_ +
+             ")";
     case Kernel::linear:
     case Kernel::linear_grad_input:
     case Kernel::linear_grad_weight:

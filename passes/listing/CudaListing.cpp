@@ -282,11 +282,13 @@ std::string listing::cudaListing(const Manifest &manifest,
       "text;\n// the runtime makes the calls from the stage files.\n"
       "//   kernel<<<stream>>>(inputs -> outputs; constants)   our own "
       "kernels\n"
-      "//   cublasLtMatmul, cudnnBackendExecute                 libraries; "
-      "A, B: the inputs, row-major\n"
-      "//   name+bytes type[shape]   a buffer of a state, a bound slot or the "
-      "lane\n"
-      "//   e3, E3                   an event of the fragment, of the list\n"
+      "//   cublasLtMatmul(A, B -> C; ...)   row-major; beta 1 adds to C\n"
+      "//   cudnnBackendExecute<sdpa>        our kernel attention where there "
+      "is no cuDNN\n"
+      "//   name+bytes type[shape]           a buffer of a state, a bound slot "
+      "or the lane\n"
+      "//   e3, E3                           an event of the fragment, of the "
+      "list\n"
       "// " +
       meshText(manifest.mesh);
   if (manifest.cluster.nodes)

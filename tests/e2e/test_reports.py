@@ -90,6 +90,8 @@ class Reports(unittest.TestCase):
                   "all_reduce": "ncclAllReduce(",
                   "all_gather": "ncclAllGather(",
                   "reduce_scatter": "ncclReduceScatter(",
+                  "fill_zero": "cudaMemsetAsync(",
+                  "copy": "cudaMemcpyAsync(",
                   "linear": "cublasLtMatmul(",
                   "linear_grad_input": "cublasLtMatmul(",
                   "linear_grad_weight": "cublasLtMatmul("}

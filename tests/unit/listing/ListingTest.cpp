@@ -91,6 +91,8 @@ std::string opening(const StagePlanT &plan, const InstructionT &op) {
   case Opcode::launch:
     break;
   }
+  if (op.kernel == Kernel::fill_zero)
+    return "cudaMemsetAsync(";
   std::string name = EnumNameKernel(op.kernel);
   return name.rfind("linear", 0) == 0 ? "cublasLtMatmul(" : name + "<<<";
 }
