@@ -56,6 +56,21 @@ StageFacts facts(const StagePlanT &stage) {
   return result;
 }
 
+/// "  predicted   5.70 s a step (...), 735499 tokens/s, MFU 32.6 %\n", or
+/// empty.
+std::string predictionLine(const Prediction &prediction) {
+  if (!prediction.known())
+    return "";
+  char text[192];
+  std::snprintf(text, sizeof text,
+                "  predicted   %.4g s a step (pipeline %.4g, update %.4g, host "
+                "%.4g), %.0f tokens/s, MFU %.1f %%\n",
+                prediction.step, prediction.pipeline, prediction.update,
+                prediction.overhead, prediction.tokensPerSecond,
+                100 * prediction.mfu);
+  return text;
+}
+
 } // namespace
 
 std::string reckon::show::summary(const LoadedPlan &plan, Format format) {
@@ -78,6 +93,8 @@ std::string reckon::show::summary(const LoadedPlan &plan, Format format) {
                            {"num_micro_batches", first.num_micro_batches},
                            {"global_batch_size", first.global_batch_size},
                            {"choice", manifest.choice}};
+    if (manifest.prediction.known())
+      json["prediction"] = predictionJson(manifest.prediction);
     for (const auto &stage : plan.stages) {
       StageFacts f = facts(*stage);
       json["stages"].push_back({{"stage", stage->stage},
@@ -99,6 +116,7 @@ std::string reckon::show::summary(const LoadedPlan &plan, Format format) {
           " micro-batches of " + n(first.micro_batch_size) + " on each of " +
           n(mesh.dp) + " replicas\n";
   text += "  precision   " + first.precision + ", seed " + n(first.seed) + "\n";
+  text += predictionLine(manifest.prediction);
   text += "  compiled by reckon " + manifest.reckonVersion + ", plan format " +
           n(manifest.planFormat) + "\n\n";
   text += "  stage  parameters a rank        arena  instructions  collectives"

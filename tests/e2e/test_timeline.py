@@ -102,6 +102,9 @@ class Timeline(unittest.TestCase):
         predicted = manifest["prediction"]
         self.assertAlmostEqual(end_of(trace) * 1e-9, predicted["step_s"],
                                delta=1e-8 * predicted["step_s"] + 2e-9)
+        summary = json.loads(call([RECKON, "show", plan, "--format", "json"],
+                                  self.work.path).stdout)
+        self.assertEqual(summary["prediction"], predicted)
         self.assertAlmostEqual(
             predicted["pipeline_s"] + predicted["update_s"] +
             predicted["overhead_s"], predicted["step_s"],
