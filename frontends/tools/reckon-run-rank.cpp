@@ -5,9 +5,9 @@
 //===----------------------------------------------------------------------===//
 #include "frontends/tools/reckon-run-rank.h"
 
+#include "frontends/tools/reckon-run-device.h"
 #include "runtime/comm/Rendezvous.h"
 #include "runtime/comm/Wire.h"
-#include "runtime/device/CpuDevice.h"
 #include "runtime/launch/Placement.h"
 #include "runtime/launch/StatusFile.h"
 #include "runtime/plan/PlanIO.h"
@@ -81,8 +81,10 @@ uint32_t longestMessage(const StagePlanT &plan) {
 
 /// What must be the same on all ranks beside the plan, or they would wait for
 /// each other in different places.
-std::string commonOptions(const exec::TrainOptions &options) {
-  std::string text = "steps " + std::to_string(options.steps.value_or(-1));
+std::string commonOptions(const exec::TrainOptions &options,
+                          const std::string &device) {
+  std::string text = "device " + device + ", steps " +
+                     std::to_string(options.steps.value_or(-1));
   for (const exec::DumpRequest &dump : options.dumps)
     text += ", dump " + std::to_string(dump.step) +
             (dump.weights ? " weights" : "") +
@@ -129,21 +131,25 @@ void waitForTheEndOfOthers(comm::Communicator &communicator) {
   usleep(100'000); // its connections close before it has ended
 }
 
-Status trainRank(comm::Communicator &communicator, const Manifest &manifest,
-                 const StagePlanT &plan, exec::TrainOptions options,
-                 int threads, int *failedRank, int64_t *completed) {
-  RECKON_TRY(communicator.agree("plan", manifest.digest));
-  RECKON_TRY(communicator.agree("program", programVersion()));
-  RECKON_TRY(communicator.agree("options", commonOptions(options)));
-  device::CpuDeviceOptions cpu;
-  cpu.threads = threads;
-  auto device = device::makeCpuDevice(cpu);
-  if (!device)
-    return device.error();
+Status trainRank(std::unique_ptr<comm::Communicator> &own, const RankEnv &env,
+                 const Manifest &manifest, const StagePlanT &plan,
+                 const std::string &deviceKind, exec::TrainOptions options,
+                 int *failedRank, int64_t *completed) {
+  RECKON_TRY(own->agree("plan", manifest.digest));
+  RECKON_TRY(own->agree("program", programVersion()));
+  RECKON_TRY(own->agree("options", commonOptions(options, deviceKind)));
+  auto machine = openMachine(
+      deviceKind, env, threadsOfThisRank(systemSurroundings(), env.localWorld),
+      options.queueSeed);
+  RECKON_TRY(exec::agreeOnStatus(*own, machine.status(), failedRank));
+  if (machine->wrap)
+    own = machine->wrap(std::move(own));
+  comm::Communicator &communicator = *own;
+  options.logLines = machine->log;
   std::FILE *out = options.out;
   std::string directory = options.runDirectory;
-  exec::Trainer trainer(manifest, plan, communicator, **device, systemFiles(),
-                        systemClock(), std::move(options));
+  exec::Trainer trainer(manifest, plan, communicator, *machine->device,
+                        systemFiles(), systemClock(), std::move(options));
   Status status = trainer.setUp();
   *failedRank = trainer.failedRank();
   if (!status.ok())
@@ -181,7 +187,7 @@ int reckon::refuseRank(const RankEnv &env, const Manifest &manifest,
 }
 
 int reckon::runRank(const RankEnv &env, const Manifest &manifest,
-                    exec::TrainOptions options) {
+                    const std::string &deviceKind, exec::TrainOptions options) {
   auto file = StatusFile::open(env, manifest.digest, options.runDirectory);
   if (!file)
     return reportError(file.error(), env.rank);
@@ -218,10 +224,8 @@ int reckon::runRank(const RankEnv &env, const Manifest &manifest,
 
   int failedRank = -1;
   int64_t completed = 0;
-  Status status =
-      trainRank(**communicator, manifest, **plan, std::move(options),
-                threadsOfThisRank(systemSurroundings(), env.localWorld),
-                &failedRank, &completed);
+  Status status = trainRank(*communicator, env, manifest, **plan, deviceKind,
+                            std::move(options), &failedRank, &completed);
   // One voice for what all ranks know.
   bool interrupted =
       !status.ok() && status.error().code == ExitCode::Interrupted;

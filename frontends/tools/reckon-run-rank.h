@@ -12,10 +12,10 @@
 
 namespace reckon {
 
-/// Meets the other ranks, trains, and says on stderr why it failed if it did.
-/// Returns the exit code.
+/// Meets the other ranks, trains on a device (cpu, cuda, cuda-emulated), and
+/// says on stderr why it failed if it did. Returns the exit code.
 int runRank(const RankEnv &env, const plan::Manifest &manifest,
-            exec::TrainOptions options);
+            const std::string &deviceKind, exec::TrainOptions options);
 
 /// Writes down that the rank did not start because of `error`, and says so;
 /// returns the exit code.

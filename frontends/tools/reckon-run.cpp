@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "frontends/tools/Commands.h"
+#include "frontends/tools/reckon-run-device.h"
 #include "frontends/tools/reckon-run-rank.h"
 #include "frontends/tools/reckon-run-selftest.h"
 #include "runtime/launch/LocalLauncher.h"
@@ -72,10 +73,6 @@ Status checkArguments(const Arguments &arguments) {
     return makeError(ExitCode::BadSpec,
                      "expected PLAN_DIR, got nothing: name a directory written "
                      "by `reckon compile`, or pass --selftest");
-  if (arguments.device != "auto" && arguments.device != "cpu")
-    return makeError(ExitCode::Environment,
-                     "--device: this version runs on cpu only, got " +
-                         arguments.device + ": pass --device cpu");
   if (arguments.resume != "auto" && arguments.resume != "none")
     return makeError(ExitCode::BadSpec,
                      "--resume: this version has no checkpoints, got \"" +
@@ -95,6 +92,21 @@ Result<std::optional<uint64_t>> numberFromEnvironment(const char *name) {
                                             ": expected a number, got \"" +
                                             text + "\"");
   return std::optional<uint64_t>(value);
+}
+
+/// A positive number of seconds from the environment, or nothing.
+Result<std::optional<double>> secondsFromEnvironment(const char *name) {
+  const char *text = std::getenv(name);
+  if (!text || !*text)
+    return std::optional<double>();
+  char *end = nullptr;
+  double value = std::strtod(text, &end);
+  if (*end || !(value > 0))
+    return makeError(ExitCode::BadSpec, std::string(name) +
+                                            ": expected seconds above 0, got "
+                                            "\"" +
+                                            text + "\"");
+  return std::optional<double>(value);
 }
 
 Result<exec::TrainOptions> trainOptions(const Arguments &arguments,
@@ -134,6 +146,10 @@ Result<exec::TrainOptions> trainOptions(const Arguments &arguments,
   if (!trace)
     return trace.error();
   options.trace = trace->value_or(0) != 0;
+  auto limit = secondsFromEnvironment("RECKON_HANG_LIMIT_S");
+  if (!limit)
+    return limit.error();
+  options.hangLimit = *limit;
   auto profile = numberFromEnvironment("RECKON_PROFILE");
   if (!profile)
     return profile.error();
@@ -224,12 +240,17 @@ int runMain(int argc, char **argv) {
         makeError(ExitCode::BadSpec, "RECKON_FAULT: expected a rank below " +
                                          std::to_string(world) + ", got " +
                                          std::to_string(options->fault->rank)));
-  if (*env)
-    return runRank(**env, *manifest, std::move(*options));
-  if (world > 1 || arguments.local > 0)
+  // Local processes choose for themselves: their parent would keep a context.
+  if (!*env && (world > 1 || arguments.local > 0))
     return runLocally(argc, argv, *manifest, *options);
+  ChosenDevice device = chooseDevice(arguments.device, *manifest);
+  if (!device.why.empty() && (!*env || (*env)->rank == 0))
+    std::fprintf(stderr, "reckon-run: note: running on the CPU: %s\n",
+                 device.why.c_str());
+  if (*env)
+    return runRank(**env, *manifest, device.kind, std::move(*options));
   announce(*manifest, *options);
-  return runRank(RankEnv{}, *manifest, std::move(*options));
+  return runRank(RankEnv{}, *manifest, device.kind, std::move(*options));
 }
 
 } // namespace

@@ -23,8 +23,10 @@
 #include <cuda_runtime.h>
 #endif
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <thread>
 #include <tuple>
 
 #ifdef RECKON_CUDA_EMULATED
@@ -40,6 +42,22 @@
 #endif
 
 namespace reckon::cuda {
+
+#ifdef RECKON_CUDA_EMULATED
+inline constexpr const char *deviceKind = "cuda-emulated";
+#else
+inline constexpr const char *deviceKind = "cuda";
+#endif
+
+/// Between two looks at whether the device is ready: a GPU works by itself, its
+/// emulation waits for others here.
+inline void relax() {
+#ifdef RECKON_CUDA_EMULATED
+  emulated::relax();
+#else
+  std::this_thread::sleep_for(std::chrono::microseconds(10));
+#endif
+}
 
 /// How a kernel is started.
 struct LaunchShape {

@@ -46,6 +46,9 @@ public:
     return found == blocks_.end() ? nullptr : found->second.data;
   }
 
+  /// Nothing is freed any more: work that uses it may never end.
+  void abandon() { blocks_.clear(); }
+
   /// Over all streams.
   int64_t bytes() const {
     int64_t sum = 0;

@@ -98,6 +98,16 @@ public:
       std::memmove(to, from, static_cast<size_t>(bytes));
     return Status::success();
   }
+  Status zero(void *to, int64_t bytes) override {
+    context_.parallel.ranges(
+        bytes, 1,
+        [=](int64_t begin, int64_t end) {
+          std::memset(static_cast<char *>(to) + begin, 0,
+                      static_cast<size_t>(end - begin));
+        },
+        hugePage);
+    return Status::success();
+  }
   Status synchronize() override { return Status::success(); }
 
   Result<std::unique_ptr<PreparedKernel>>

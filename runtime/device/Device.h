@@ -19,17 +19,23 @@
 
 namespace reckon::device {
 
+class StreamDevice;
+
 class Device {
 public:
   virtual ~Device() = default;
+
+  /// This device as one that orders its own work, or null.
+  virtual StreamDevice *asStreams() { return nullptr; }
 
   /// What the device is, for logs: "cpu (avx512, 2 threads)".
   virtual std::string name() const = 0;
   /// Host threads that one kernel may use.
   virtual int threads() const = 0;
 
-  /// Allocates the arena: zeroed, resident, aligned to 2 MiB. At most one may
-  /// be alive. Fails with ExitCode::Environment when the memory is not there.
+  /// Allocates the arena: resident, aligned to 2 MiB, holding anything. At most
+  /// one may be alive. Fails with ExitCode::Environment when the memory is not
+  /// there.
   virtual Result<void *> allocateArena(int64_t bytes) = 0;
   virtual void freeArena() = 0;
   /// Bytes asked for in the arena that is alive, or 0.
@@ -40,6 +46,9 @@ public:
   virtual Status copyToDevice(void *to, const void *from, int64_t bytes) = 0;
   virtual Status copyToHost(void *to, const void *from, int64_t bytes) = 0;
   virtual Status copyWithin(void *to, const void *from, int64_t bytes) = 0;
+
+  /// Fills with zero bytes. Done when the call returns.
+  virtual Status zero(void *to, int64_t bytes) = 0;
 
   /// Waits until every kernel that was run has ended, and reports its errors.
   virtual Status synchronize() = 0;

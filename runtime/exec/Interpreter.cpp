@@ -18,10 +18,10 @@ static constexpr size_t kRunAhead = 4096;
 Interpreter::Interpreter(StageProgram &program,
                          comm::Communicator &communicator,
                          device::Device &device, Clock &clock,
-                         BatchSource &batches, InterpreterOptions options)
-    : program_(program), communicator_(communicator), device_(device),
-      clock_(clock), batches_(batches), options_(std::move(options)),
-      queues_(program.numStreams()),
+                         BatchSource &batches, ExecutorOptions options)
+    : Executor(std::move(options)), program_(program),
+      communicator_(communicator), device_(device), clock_(clock),
+      batches_(batches), queues_(program.numStreams()),
       random_(options_.queueSeed.value_or(0) * 2 + 1) {
   pointers_.resize(program.maxOperands());
   in_.resize(program.maxOperands());
@@ -129,12 +129,8 @@ Status Interpreter::launch(Item &item) {
   Status status = instruction.kernel->run({pointers_.data(), n});
   if (status.ok())
     return status;
-  return makeError(status.error().code,
-                   "action " + item.action->source->label + ", kernel " +
-                       EnumNameKernel(instruction.source->kernel) + " of " +
-                       instruction.source->layer + " (" +
-                       instruction.source->source +
-                       "): " + status.error().message);
+  return atInstruction(status.error(), *item.action->source,
+                       *instruction.source);
 }
 
 Status Interpreter::copy(Item &item) {
@@ -195,16 +191,7 @@ Result<Interpreter::Turn> Interpreter::instruction(Queue &queue, Item &item) {
   }
   comm::Segments in{in_.data(), n};
   comm::Segments out{out_.data(), n};
-  Result<comm::Ticket> ticket =
-      instruction.op == Opcode::all_reduce
-          ? communicator_.allReduce(instruction.group, in, out,
-                                    instruction.dtype, instruction.reduction)
-      : instruction.op == Opcode::all_gather
-          ? communicator_.allGather(instruction.group, in, out,
-                                    instruction.dtype)
-          : communicator_.reduceScatter(instruction.group, in, out,
-                                        instruction.dtype,
-                                        instruction.reduction);
+  Result<comm::Ticket> ticket = post(communicator_, instruction, in, out);
   if (!ticket)
     return ticket.error();
   queue.ticket = *ticket;

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/exec/StageProgram.h"
 
+#include "runtime/device/StreamDevice.h"
+
 #include <algorithm>
 
 namespace reckon::exec {
@@ -61,7 +63,10 @@ public:
         arena_(arena), program_(new StageProgram) {}
 
   Result<std::unique_ptr<StageProgram>> run() {
-    program_->numStreams_ = plan_.streams.size();
+    for (const auto &stream : plan_.streams)
+      program_->streams_.push_back(stream->name);
+    if (device::StreamDevice *streams = device_.asStreams())
+      RECKON_TRY(streams->openStreams(program_->streams_));
     for (const auto &fragment : plan_.fragments)
       RECKON_TRY(bindFragment(*fragment));
     for (const auto &list : plan_.lists)
@@ -114,6 +119,7 @@ private:
       if (!instruction->source.empty())
         where += " (" + instruction->source + ")";
       RECKON_TRY(bindOperation(*instruction, where, *bound, target));
+      bound->work += target.op != Opcode::record && target.op != Opcode::wait;
       bound->instructions.push_back(std::move(target));
     }
     program_->fragments_.push_back(std::move(bound));
@@ -211,12 +217,9 @@ private:
                     BoundAction &target) {
     if (action.kind == ActionKind::run) {
       target.fragment = program_->fragments_[action.fragment].get();
-      for (const BoundInstruction &instruction :
-           target.fragment->instructions) {
+      for (const BoundInstruction &instruction : target.fragment->instructions)
         ++list.itemsOfStream[instruction.stream];
-        list.work +=
-            instruction.op != Opcode::record && instruction.op != Opcode::wait;
-      }
+      list.work += target.fragment->work;
       return Status::success();
     }
     ++list.itemsOfStream[action.stream];
@@ -269,6 +272,22 @@ StageProgram::bind(const StagePlanT &plan, const Coord &coord,
                    const Connections &connections, device::Device &device,
                    std::byte *arena) {
   return Binder(plan, coord, connections, device, arena).run();
+}
+
+Result<comm::Ticket> post(comm::Communicator &communicator,
+                          const BoundInstruction &instruction,
+                          comm::Segments in, comm::Segments out) {
+  switch (instruction.op) {
+  case Opcode::all_reduce:
+    return communicator.allReduce(instruction.group, in, out, instruction.dtype,
+                                  instruction.reduction);
+  case Opcode::all_gather:
+    return communicator.allGather(instruction.group, in, out,
+                                  instruction.dtype);
+  default:
+    return communicator.reduceScatter(instruction.group, in, out,
+                                      instruction.dtype, instruction.reduction);
+  }
 }
 
 BoundList *StageProgram::list(const std::string &name) {

@@ -33,6 +33,7 @@ namespace reckon::exec {
 struct Event {
   uint64_t issued = 0;
   uint64_t completed = 0;
+  uint32_t native = 0; ///< of a stream device
 };
 
 /// Where an operand lies: `base` in the arena, or an offset from the slot that
@@ -64,6 +65,7 @@ struct BoundInstruction {
 struct BoundFragment {
   std::vector<BoundInstruction> instructions;
   std::vector<Event> events;
+  int64_t work = 0; ///< instructions that do something
   const plan::FragmentT *source = nullptr;
 };
 
@@ -107,6 +109,11 @@ Result<Connections> connectStage(const plan::StagePlanT &plan,
                                  const plan::Coord &coord,
                                  comm::Communicator &communicator);
 
+/// Posts a collective of the plan.
+Result<comm::Ticket> post(comm::Communicator &communicator,
+                          const BoundInstruction &instruction,
+                          comm::Segments in, comm::Segments out);
+
 /// A stage plan bound to one rank. The plan, device and arena outlive it.
 class StageProgram {
 public:
@@ -118,7 +125,13 @@ public:
   /// The list of this name, or null.
   BoundList *list(const std::string &name);
 
-  size_t numStreams() const { return numStreams_; }
+  size_t numStreams() const { return streams_.size(); }
+  const std::string &streamName(size_t stream) const {
+    return streams_[stream];
+  }
+  const std::vector<std::unique_ptr<BoundFragment>> &fragments() const {
+    return fragments_;
+  }
   size_t maxOperands() const { return maxOperands_; }
   size_t maxLoadElements() const { return maxLoadElements_; }
 
@@ -126,7 +139,7 @@ private:
   friend class Binder;
   std::vector<std::unique_ptr<BoundFragment>> fragments_;
   std::vector<std::unique_ptr<BoundList>> lists_;
-  size_t numStreams_ = 0;
+  std::vector<std::string> streams_;
   size_t maxOperands_ = 0;
   size_t maxLoadElements_ = 0;
 };

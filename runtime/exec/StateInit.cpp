@@ -40,6 +40,9 @@ public:
 
   Status run() {
     for (const auto &state : plan_.states) {
+      // Padding of flat states too, and what no initial value is given.
+      RECKON_TRY(device_.zero(arena_ + state->offset,
+                              static_cast<int64_t>(state->bytes)));
       switch (state->role) {
       case Role::parameter:
       case Role::main_weight: {

@@ -54,7 +54,7 @@ Trainer::Trainer(const Manifest &manifest, const StagePlanT &plan,
       coord_(coordOf(*plan.mesh, communicator.rank())) {}
 
 Trainer::~Trainer() {
-  interpreter_.reset();
+  executor_.reset();
   program_.reset();
   if (arena_)
     device_.freeArena();
@@ -113,12 +113,15 @@ Status Trainer::setUpLocal() {
   log_.line("plan %s, %s, stage %u", manifest_.digest.c_str(),
             describeRank(*plan_.mesh, communicator_.rank()).c_str(),
             plan_.stage);
+  for (const std::string &line : options_.logLines)
+    log_.line("%s", line.c_str());
   RECKON_TRY(checkSchedule(*plan_.optimizer));
   Result<void *> arena =
       device_.allocateArena(static_cast<int64_t>(plan_.arena_bytes));
   if (!arena)
     return arena.error();
   arena_ = static_cast<std::byte *>(*arena);
+  RECKON_TRY(communicator_.registerBuffer(arena_, plan_.arena_bytes));
   log_.line("device %s, arena %lld bytes", device_.name().c_str(),
             static_cast<long long>(device_.arenaBytes()));
 
@@ -178,14 +181,17 @@ Status Trainer::setUpLocal() {
   }
   batches_ = std::make_unique<Batches>(plan_, coord_, std::move(source));
 
-  InterpreterOptions options;
+  ExecutorOptions options;
   options.queueSeed = options_.queueSeed;
   options.stop = options_.stop;
   options.trace = options_.trace;
   if (options_.fault)
     options.fault = [this] { fault::commitFault(*options_.fault); };
-  interpreter_ = std::make_unique<Interpreter>(
-      *program_, communicator_, device_, clock_, *batches_, std::move(options));
+  options.timeKernels = options_.profile;
+  if (options_.hangLimit)
+    options.hangLimit = *options_.hangLimit;
+  executor_ = makeExecutor(*program_, communicator_, device_, clock_, *batches_,
+                           std::move(options));
   return Status::success();
 }
 
@@ -239,14 +245,14 @@ Status Trainer::step(int64_t number) {
   RECKON_TRY(device_.copyToDevice(arena_ + scalars_->offset, scalars,
                                   sizeof(scalars)));
   batches_->step = static_cast<uint64_t>(number - 1);
-  InterpreterOptions &options = interpreter_->options();
+  ExecutorOptions &options = executor_->options();
   options.faultAt.reset();
   if (options_.fault && options_.fault->rank == communicator_.rank() &&
       options_.fault->step == number)
     options.faultAt =
         std::min(options_.fault->at.value_or(list_->work / 2), list_->work - 1);
 
-  RECKON_TRY(interpreter_->run(*list_));
+  RECKON_TRY(executor_->run(*list_));
   RECKON_TRY(device_.synchronize());
   double metrics[device::metricSlots];
   RECKON_TRY(
@@ -260,7 +266,7 @@ Status Trainer::step(int64_t number) {
 }
 
 Status Trainer::metricsLine(int64_t number, double seconds) {
-  const StepTimes &times = interpreter_->times();
+  const StepTimes &times = executor_->times();
   double compute = 1e-9 * static_cast<double>(times.compute);
   double communication = 1e-9 * static_cast<double>(times.communication);
   double idle = 1e-9 * static_cast<double>(times.idle);
@@ -300,7 +306,7 @@ Status Trainer::traceLines(int64_t number) {
   if (!options_.trace)
     return Status::success();
   std::string text;
-  for (const ActionT *action : interpreter_->trace())
+  for (const ActionT *action : executor_->trace())
     text += std::to_string(number) + "," + std::to_string(plan_.stage) + "," +
             action->label + "\n";
   return traceFile_.write(text);
@@ -309,7 +315,7 @@ Status Trainer::traceLines(int64_t number) {
 Status Trainer::profileLine(int64_t number, double seconds) {
   if (!options_.profile)
     return Status::success();
-  const StepTimes &times = interpreter_->times();
+  const StepTimes &times = executor_->times();
   line_.clear();
   line_.add("step", number)
       .add("rank", int64_t(communicator_.rank()))

@@ -14,7 +14,7 @@
 #include "runtime/base/Os.h"
 #include "runtime/base/Status.h"
 #include "runtime/exec/Dump.h"
-#include "runtime/exec/Interpreter.h"
+#include "runtime/exec/Executor.h"
 #include "runtime/fault/Fault.h"
 #include "runtime/observe/JsonLine.h"
 #include "runtime/observe/LiveLine.h"
@@ -41,6 +41,8 @@ struct TrainOptions {
   std::optional<uint64_t> queueSeed;
   bool trace = false;
   bool profile = false; ///< profile-00000.jsonl: time by kernel of each step
+  std::optional<double> hangLimit;   ///< seconds, instead of the executor's
+  std::vector<std::string> logLines; ///< for the rank's log
   const std::atomic<bool> *stop = nullptr;
   std::FILE *out = stdout;
   bool terminal = false;
@@ -75,7 +77,7 @@ public:
   int64_t completed() const { return completed_; } ///< steps
   double loss() const { return loss_; }
   double gradNorm() const { return gradNorm_; }
-  const Interpreter &interpreter() const { return *interpreter_; }
+  const Executor &executor() const { return *executor_; }
 
 private:
   class Batches;
@@ -103,7 +105,7 @@ private:
   Connections connections_;
   std::unique_ptr<StageProgram> program_;
   std::unique_ptr<Batches> batches_;
-  std::unique_ptr<Interpreter> interpreter_;
+  std::unique_ptr<Executor> executor_;
   BoundList *list_ = nullptr;
   const plan::StateT *scalars_ = nullptr;
   const plan::StateT *metrics_ = nullptr;

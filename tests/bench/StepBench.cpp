@@ -159,7 +159,7 @@ void run(const std::string &directory, const std::string &text, int64_t steps,
     if (step == 1)
       continue; // warms up
     if (now.wall < best.wall)
-      times = trainer.interpreter().times();
+      times = trainer.executor().times();
     keepBest(best, now);
   }
   peak.measure(*device, dtype);

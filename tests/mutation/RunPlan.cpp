@@ -77,7 +77,7 @@ Status runRank(const StagePlanT &plan, comm::Communicator &communicator,
     return program.error();
   exec::BoundList *list = (*program)->list("step");
   MadeUpBatches batches(plan, coord);
-  exec::InterpreterOptions options;
+  exec::ExecutorOptions options;
   if (seed)
     options.queueSeed = *seed + (uint64_t(communicator.rank()) << 32);
   exec::Interpreter interpreter(**program, communicator, **device,

@@ -404,6 +404,13 @@ int addProgress(Progress hook) {
   return handle;
 }
 void removeProgress(int handle) { self().progress.erase(handle); }
+void relax() {
+  if (self().turn())
+    return;
+  for (auto &[handle, hook] : self().progress)
+    if (hook.idle)
+      hook.idle();
+}
 void setSeed(uint64_t seed) {
   self().seed = seed;
   self().seedAgain();

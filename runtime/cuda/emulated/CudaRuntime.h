@@ -199,6 +199,9 @@ struct Progress {
 int addProgress(Progress progress);
 void removeProgress(int handle);
 
+/// Lets the device go on, or waits for those who registered.
+void relax();
+
 /// Without a seed threads, blocks and streams run in their natural order; with
 /// one they run in an order that it chooses.
 void setSeed(uint64_t seed);

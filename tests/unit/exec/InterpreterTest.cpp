@@ -3,6 +3,7 @@
 // Part of Reckon, under the Apache License v2.0.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/exec/Interpreter.h"
 #include "tests/unit/exec/TinyPlan.h"
 
 #include "runtime/device/CpuDevice.h"
@@ -76,7 +77,7 @@ public:
   }
 
   /// Runs the list; data() holds the lane afterwards.
-  Status run(exec::InterpreterOptions options = {}, int times = 1) {
+  Status run(exec::ExecutorOptions options = {}, int times = 1) {
     Status valid = validateStagePlan(plan, "test");
     EXPECT_TRUE(valid.ok()) << valid.error().message;
     device = take(device::makeCpuDevice({.threads = 1, .isa = {}}));
@@ -121,7 +122,7 @@ TEST(Interpreter, EventsOrderStreams) {
     test.add(Opcode::record, 1, 1);
     test.add(Opcode::wait, 2, 1);
     test.copy(2, 2, 3);
-    exec::InterpreterOptions options;
+    exec::ExecutorOptions options;
     options.queueSeed = seed;
     ASSERT_TRUE(test.run(options).ok());
     EXPECT_EQ(test.data[3], 42) << seed;
@@ -192,7 +193,7 @@ TEST(Interpreter, FaultComesBeforeItsInstruction) {
     test.add(Opcode::record, 0, 0); // not counted
     test.copy(0, 1, 2);
     test.copy(0, 2, 3);
-    exec::InterpreterOptions options;
+    exec::ExecutorOptions options;
     options.faultAt = at;
     int done = -1;
     options.fault = [&] {

@@ -597,7 +597,7 @@ static void trainRank(const TinyOptions &options, int steps,
     trainer.abort(result.status.error());
     return;
   }
-  for (const ActionT *action : trainer.interpreter().trace())
+  for (const ActionT *action : trainer.executor().trace())
     result.trace.push_back(action->label);
   result.status = communicator.finish();
 }

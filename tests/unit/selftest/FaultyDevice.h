@@ -81,9 +81,8 @@ public:
   Status copyWithin(void *to, const void *from, int64_t bytes) override {
     return inner_->copyWithin(to, from, bytes);
   }
-  Status zero(void *to, int64_t bytes) {
-    std::vector<std::byte> zeros(static_cast<size_t>(bytes));
-    return inner_->copyToDevice(to, zeros.data(), bytes);
+  Status zero(void *to, int64_t bytes) override {
+    return inner_->zero(to, bytes);
   }
   Status synchronize() override { return inner_->synchronize(); }
   int64_t workspaceBytes() const override { return inner_->workspaceBytes(); }
