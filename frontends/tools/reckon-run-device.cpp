@@ -41,7 +41,8 @@ ChosenDevice reckon::chooseDevice(const std::string &asked,
 }
 
 Result<Machine> reckon::openMachine(const std::string &kind, const RankEnv &env,
-                                    int threads, std::optional<uint64_t> seed) {
+                                    int threads, size_t streams,
+                                    std::optional<uint64_t> seed) {
   Machine machine;
   if (kind == "cpu") {
     device::CpuDeviceOptions options;
@@ -56,7 +57,7 @@ Result<Machine> reckon::openMachine(const std::string &kind, const RankEnv &env,
                                                 : cuda::PluginKind::Emulated);
   if (!plugin)
     return plugin.error();
-  machine.log = (*plugin)->prepareEnvironment();
+  machine.log = (*plugin)->prepareEnvironment(static_cast<unsigned>(streams));
   cuda::PluginProbe probe = (*plugin)->probe();
   cuda::PluginOptions options;
   options.worldSize = env.world;

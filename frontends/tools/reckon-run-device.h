@@ -41,9 +41,11 @@ struct Machine {
   std::vector<std::string> log; ///< lines for the rank's log
 };
 
-/// Opens the device; `seed` orders an emulated one.
+/// Opens the device for a plan of so many streams; `seed` orders an emulated
+/// one.
 Result<Machine> openMachine(const std::string &kind, const RankEnv &env,
-                            int threads, std::optional<uint64_t> seed);
+                            int threads, size_t streams,
+                            std::optional<uint64_t> seed);
 
 } // namespace reckon
 

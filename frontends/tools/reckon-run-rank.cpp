@@ -140,7 +140,7 @@ Status trainRank(std::unique_ptr<comm::Communicator> &own, const RankEnv &env,
   RECKON_TRY(own->agree("options", commonOptions(options, deviceKind)));
   auto machine = openMachine(
       deviceKind, env, threadsOfThisRank(systemSurroundings(), env.localWorld),
-      options.queueSeed);
+      plan.streams.size(), options.queueSeed);
   RECKON_TRY(exec::agreeOnStatus(*own, machine.status(), failedRank));
   if (machine->wrap)
     own = machine->wrap(std::move(own));

@@ -23,7 +23,7 @@
 namespace reckon::cuda {
 
 /// Grows with every change of this file or of an interface in it.
-inline constexpr uint32_t pluginAbi = 1;
+inline constexpr uint32_t pluginAbi = 2;
 
 /// What a plugin finds on this machine.
 struct PluginProbe {
@@ -53,8 +53,9 @@ public:
   virtual ~Plugin() = default;
   virtual PluginProbe probe() = 0;
   /// Before anything of NCCL or CUDA starts: sets the environment that they
-  /// need. One line for each variable, for the run's log.
-  virtual std::vector<std::string> prepareEnvironment() = 0;
+  /// need for a plan of so many streams. One line for each variable, for the
+  /// run's log.
+  virtual std::vector<std::string> prepareEnvironment(unsigned streams) = 0;
   virtual Result<std::unique_ptr<device::StreamDevice>>
   makeDevice(const PluginOptions &options) = 0;
   /// NCCL on this process's device; `control`, which has not started, carries

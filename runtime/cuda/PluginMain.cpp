@@ -34,8 +34,10 @@ Status releaseForNccl(void *memory) {
 class CudaPlugin final : public Plugin {
 public:
   PluginProbe probe() override;
-  std::vector<std::string> prepareEnvironment() override {
-    return applyEnvironment(settingsFor({}));
+  std::vector<std::string> prepareEnvironment(unsigned streams) override {
+    EnvironmentNeeds needs;
+    needs.streams = streams;
+    return applyEnvironment(settingsFor(needs));
   }
   Result<std::unique_ptr<device::StreamDevice>>
   makeDevice(const PluginOptions &options) override;

@@ -280,6 +280,9 @@ Status StreamExecutor::waitForDevice(BoundList &list, Prepared &prepared) {
   std::vector<size_t> ends;
   size_t first = 0;
   double since = clock_.seconds();
+  // An abort lets blocked streams go on, so what blocks is noted before.
+  std::string noted;
+  double notedAt = since;
   while (true) {
     Result<bool> finished = device_.finished();
     if (!finished)
@@ -291,7 +294,8 @@ Status StreamExecutor::waitForDevice(BoundList &list, Prepared &prepared) {
     if (!moved) {
       Error error = moved.error();
       if (error.code == ExitCode::Hang)
-        error.message += "; " + blocked(list, prepared);
+        error.message +=
+            "; " + (noted.empty() ? "this rank was not blocked" : noted);
       return error;
     }
     bool ended = false;
@@ -304,8 +308,14 @@ Status StreamExecutor::waitForDevice(BoundList &list, Prepared &prepared) {
       ended = true;
     }
     double now = clock_.seconds();
-    if (ended)
+    if (ended) {
       since = now;
+      noted.clear();
+    }
+    if (now - std::max(since, notedAt) > options_.hangLimit / 8) {
+      noted = blocked(list, prepared);
+      notedAt = now;
+    }
     if (now - since > options_.hangLimit) {
       char limit[32];
       std::snprintf(limit, sizeof limit, "%g", options_.hangLimit);
