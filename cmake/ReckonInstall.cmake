@@ -36,7 +36,7 @@ if(TARGET reckon_cuda)
   set(plugin_note "\
 lib/libreckon_cuda.so, the CUDA device, is opened only for --device cuda, or for
 --device auto where there is a GPU. It needs libcublasLt.so.\
-${CUDAToolkit_VERSION_MAJOR}, several GPUs need
+${CUDAToolkit_VERSION_MAJOR}, plans need
 libnccl.so.2, and libcudnn.so.9 makes it faster: load the cluster's CUDA module,
 set LD_LIBRARY_PATH, or copy them into lib/.
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "frontends/tools/Commands.h"
 #include "runtime/base/Status.h"
+#include "runtime/cuda/PluginLoader.h"
 
 #include <CLI/CLI.hpp>
 
@@ -92,6 +93,39 @@ std::string loopbackPort() {
                 "processes cannot meet";
 }
 
+std::string gibibytes(int64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GiB",
+                static_cast<double>(bytes) / 1073741824.0);
+  return text;
+}
+
+/// Everything that --device cuda needs, and what --device auto does with it.
+/// The plugin looks for the rest itself, so that it is asked.
+void cudaDevice() {
+  Result<cuda::Plugin *> plugin = cuda::loadPlugin(cuda::PluginKind::Cuda);
+  std::string missing = plugin ? "" : plugin.error().message;
+  line("CUDA", plugin ? "the plugin loads" : missing);
+  if (plugin) {
+    cuda::PluginProbe probe = (*plugin)->probe();
+    for (const auto &[library, version] : probe.libraries)
+      line(library.c_str(), version);
+    for (size_t i = 0; i < probe.gpus.size(); ++i) {
+      const auto &gpu = probe.gpus[i];
+      line(("GPU " + std::to_string(i)).c_str(),
+           gpu.name + ", " + gpu.architecture + ", " +
+               gibibytes(gpu.totalBytes) +
+               (gpu.supported ? "" : "; the plugin has no code for it"));
+    }
+    missing = probe.missing;
+    if (!missing.empty())
+      line("GPUs", "none that runs can use: " + missing);
+  }
+  line("auto", missing.empty()
+                   ? "--device auto takes the GPUs for plans of GPUs"
+                   : "--device auto takes the CPU");
+}
+
 } // namespace
 
 int reckon::doctorMain(int argc, char **argv) {
@@ -115,11 +149,8 @@ int reckon::doctorMain(int argc, char **argv) {
   line("oneDNN", hasLibrary("libdnnl.so.2") || hasLibrary("libdnnl.so.3")
                      ? "found"
                      : "not found; reckon-run does not start");
-  line("CUDA", hasLibrary("libcuda.so.1")
-                   ? "driver found"
-                   : "no driver; plans run on the CPU device");
   line("nvcc", orMissing(programPath("nvcc"), "no CUDA plugin can be built"));
-  line("NCCL", hasLibrary("libnccl.so.2") ? "found" : "not found");
+  cudaDevice();
   line("Slurm", orMissing(programPath("srun"), "runs start local processes"));
   line("ports", loopbackPort());
   return static_cast<int>(ExitCode::Done);

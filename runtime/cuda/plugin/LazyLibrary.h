@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The plugin loads without the libraries that not every run needs: cuDNN, and
-// NCCL on one GPU. Their functions are defined here as calls through a table
-// that is filled when one is first needed, so that everything else uses them
-// like linked ones.
+// The plugin loads without the libraries that not everything needs: cuDNN is
+// there for speed, NCCL for plans but not for the self-test. Their functions
+// are defined here as calls through a table that is filled when one is first
+// needed, so that everything else uses them like linked ones.
 //
 //===----------------------------------------------------------------------===//
 #ifndef RECKON_RUNTIME_CUDA_PLUGIN_LAZYLIBRARY_H

@@ -45,7 +45,7 @@ std::vector<std::pair<std::string, std::string>> libraryVersions() {
                                 "slower kernel: " +
                                     cudnn},
       {"NCCL", nccl.empty() ? ncclVersion()
-                            : "not found, so runs have one GPU only: " + nccl}};
+                            : "not found, and runs of plans need it: " + nccl}};
 }
 
 bool hasCodeFor(int major, int /*minor*/) {
