@@ -7,8 +7,10 @@
 
 #include "runtime/comm/Communicator.h"
 #include "runtime/comm/CpuCommunicator.h"
+#include "runtime/cuda/CudaDevice.h"
+#include "runtime/cuda/NcclCommunicator.h"
 #include "runtime/device/CpuDevice.h"
-#include "runtime/exec/Interpreter.h"
+#include "runtime/exec/Executor.h"
 #include "runtime/exec/LearningRate.h"
 #include "runtime/exec/StateInit.h"
 #include "runtime/plan/PlanIO.h"
@@ -56,11 +58,31 @@ struct RankRun {
   std::string digest;
 };
 
-Status runRank(const StagePlanT &plan, comm::Communicator &communicator,
-               int steps, std::optional<uint64_t> seed, std::string &digest) {
-  auto device = device::makeCpuDevice({.threads = 1, .isa = {}});
+/// The device, and for CUDA the communicator that belongs to it.
+Result<std::unique_ptr<device::Device>>
+open(RunDevice kind, std::optional<uint64_t> seed,
+     std::unique_ptr<comm::Communicator> &communicator) {
+  if (kind == RunDevice::Cpu)
+    return device::makeCpuDevice({.threads = 1, .isa = {}});
+  if (seed)
+    cuda::setSeed(*seed);
+  auto device = cuda::makeCudaDevice({});
   if (!device)
     return device.error();
+  communicator = std::make_unique<cuda::NcclCommunicator>(
+      std::move(communicator), cuda::NcclOptions{});
+  return std::unique_ptr<device::Device>(std::move(*device));
+}
+
+Status runRank(const StagePlanT &plan, RunDevice kind,
+               std::unique_ptr<comm::Communicator> &own, int steps,
+               std::optional<uint64_t> seed, std::string &digest) {
+  if (seed)
+    *seed += uint64_t(own->rank()) << 32;
+  auto device = open(kind, seed, own);
+  if (!device)
+    return device.error();
+  comm::Communicator &communicator = *own;
   Coord coord = coordOf(*plan.mesh, communicator.rank());
   auto connections = exec::connectStage(plan, coord, communicator);
   Status status = connections.status();
@@ -78,10 +100,9 @@ Status runRank(const StagePlanT &plan, comm::Communicator &communicator,
   exec::BoundList *list = (*program)->list("step");
   MadeUpBatches batches(plan, coord);
   exec::ExecutorOptions options;
-  if (seed)
-    options.queueSeed = *seed + (uint64_t(communicator.rank()) << 32);
-  exec::Interpreter interpreter(**program, communicator, **device,
-                                systemClock(), batches, options);
+  options.queueSeed = seed;
+  auto executor = exec::makeExecutor(**program, communicator, **device,
+                                     systemClock(), batches, options);
   std::string results;
   for (int step = 1; step <= steps; ++step) {
     double scalars[4] = {
@@ -91,8 +112,10 @@ Status runRank(const StagePlanT &plan, comm::Communicator &communicator,
     batches.step = step;
     for (const auto &state : plan.states)
       if (state->role == Role::scalars)
-        std::memcpy(bytes + state->offset, scalars, sizeof scalars);
-    RECKON_TRY(interpreter.run(*list));
+        RECKON_TRY((*device)->copyToDevice(bytes + state->offset, scalars,
+                                           sizeof scalars));
+    RECKON_TRY(executor->run(*list));
+    RECKON_TRY((*device)->synchronize());
     for (const auto &state : plan.states)
       if (state->role != Role::gradient && state->role != Role::buffer) {
         // The padding behind a part means nothing.
@@ -100,9 +123,10 @@ Status runRank(const StagePlanT &plan, comm::Communicator &communicator,
         for (const auto &extent : state->box)
           own *= evalExpr(extent->size, coord);
         own = std::min(own, static_cast<int64_t>(state->bytes));
-        results +=
-            digestHex({reinterpret_cast<const char *>(bytes) + state->offset,
-                       static_cast<size_t>(own)});
+        std::string part(static_cast<size_t>(own), 0);
+        RECKON_TRY(
+            (*device)->copyToHost(part.data(), bytes + state->offset, own));
+        results += digestHex(part);
       }
   }
   RECKON_TRY(communicator.finish());
@@ -112,7 +136,7 @@ Status runRank(const StagePlanT &plan, comm::Communicator &communicator,
 
 /// All ranks as threads of this process.
 Result<std::string> runWorld(const Stages &stages, int steps,
-                             std::optional<uint64_t> seed) {
+                             std::optional<uint64_t> seed, RunDevice device) {
   const MeshT &mesh = *stages[0]->mesh;
   int world = static_cast<int>(worldSize(mesh));
   auto communicators = comm::makeLocalWorld(world, {});
@@ -123,13 +147,13 @@ Result<std::string> runWorld(const Stages &stages, int steps,
   for (int rank = 0; rank < world; ++rank)
     threads.emplace_back([&, rank] {
       auto at = static_cast<size_t>(rank);
-      comm::Communicator &communicator = *(*communicators)[at];
+      std::unique_ptr<comm::Communicator> &communicator = (*communicators)[at];
       const StagePlanT &plan =
           *stages[static_cast<size_t>(coordOf(mesh, rank).pp)];
       runs[at].status =
-          runRank(plan, communicator, steps, seed, runs[at].digest);
+          runRank(plan, device, communicator, steps, seed, runs[at].digest);
       if (!runs[at].status)
-        communicator.abort(runs[at].status.error());
+        communicator->abort(runs[at].status.error());
     });
   for (std::thread &thread : threads)
     thread.join();
@@ -144,7 +168,8 @@ Result<std::string> runWorld(const Stages &stages, int steps,
 } // namespace
 
 Outcome mutation::runPlan(const Stages &stages, int steps,
-                          std::optional<uint64_t> seed, double timeout) {
+                          std::optional<uint64_t> seed, double timeout,
+                          RunDevice device) {
   int ends[2];
   if (pipe(ends) != 0)
     return {Outcome::Failed, "no pipe", 0};
@@ -152,7 +177,7 @@ Outcome mutation::runPlan(const Stages &stages, int steps,
   pid_t child = fork();
   if (child == 0) {
     close(ends[0]);
-    Result<std::string> result = runWorld(stages, steps, seed);
+    Result<std::string> result = runWorld(stages, steps, seed, device);
     std::string text =
         result ? "+" + *result : "-" + result.error().message.substr(0, 400);
     ssize_t written = write(ends[1], text.data(), text.size());

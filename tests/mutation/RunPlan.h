@@ -25,13 +25,17 @@ struct Outcome {
   }
 };
 
-/// Runs `steps` steps of all ranks on made-up tokens, on the CPU device and one
-/// thread a rank, and gives a digest of every weight, optimizer state and
-/// metric after each step. A child process does it, so that a wrong plan takes
-/// nobody with it; it is Hung after `timeout` seconds. With a seed the streams'
-/// order is random, by that seed.
+/// Where a plan is executed: the Interpreter on the CPU device, or the
+/// StreamExecutor on emulated CUDA devices with emulated NCCL.
+enum class RunDevice { Cpu, CudaEmulated };
+
+/// Runs `steps` steps of all ranks on made-up tokens, one thread a rank, and
+/// gives a digest of every weight, optimizer state and metric after each step.
+/// A child process does it, so that a wrong plan takes nobody with it; it is
+/// Hung after `timeout` seconds. With a seed the streams' order is random, by
+/// that seed.
 Outcome runPlan(const Stages &stages, int steps, std::optional<uint64_t> seed,
-                double timeout);
+                double timeout, RunDevice device = RunDevice::Cpu);
 
 } // namespace reckon::mutation
 
