@@ -55,6 +55,7 @@ public:
   int64_t workspaceBytes() const override { return workspace_.bytes(); }
 
   // --- StreamDevice ---------------------------------------------------------
+  Result<device::DeviceMemory> memory() override;
   Status openStreams(std::span<const std::string> names) override;
   void *nativeStream(int stream) const override { return at(stream); }
   Result<uint32_t> makeEvent(bool timed) override;
@@ -110,6 +111,7 @@ private:
   bool abandoned_ = false;
   void *arena_ = nullptr;
   int64_t arenaBytes_ = 0;
+  device::DeviceMemory atOpen_;
   cudaStream_t housekeeping_ = nullptr;
   std::vector<cudaStream_t> streams_;
   std::vector<cudaEvent_t> events_;
@@ -146,10 +148,18 @@ Status CudaDevice::open() {
   RECKON_TRY(RECKON_CUDA(cudaGetDeviceProperties(&prop, options_.device)));
   RECKON_TRY(RECKON_CUDA(
       cudaStreamCreateWithFlags(&housekeeping_, cudaStreamNonBlocking)));
+  Result<device::DeviceMemory> before = memory();
+  if (!before)
+    return before.error();
   Result<Libraries> libraries = makeLibraries(workspace_);
   if (!libraries)
     return libraries.error();
   libraries_ = std::move(*libraries);
+  Result<device::DeviceMemory> after = memory();
+  if (!after)
+    return after.error();
+  atOpen_.context = before->total - before->free;
+  atOpen_.libraries = before->free - after->free;
   name_ = std::string(deviceKind) + " (" + prop.name + ", sm_" +
           std::to_string(prop.major) + std::to_string(prop.minor) + ", " +
           std::to_string(prop.multiProcessorCount) + " SMs, " +
@@ -199,6 +209,15 @@ void CudaDevice::freeArena() {
         .ok();
   arena_ = nullptr;
   arenaBytes_ = 0;
+}
+
+Result<device::DeviceMemory> CudaDevice::memory() {
+  size_t free = 0, total = 0;
+  RECKON_TRY(RECKON_CUDA(cudaMemGetInfo(&free, &total)));
+  device::DeviceMemory now = atOpen_;
+  now.free = static_cast<int64_t>(free);
+  now.total = static_cast<int64_t>(total);
+  return now;
 }
 
 Result<void *> CudaDevice::pinned(int64_t bytes) {

@@ -23,9 +23,19 @@
 
 namespace reckon::device {
 
+/// Where a device's memory is, in bytes, beside the arena.
+struct DeviceMemory {
+  int64_t total = 0;
+  int64_t free = 0;
+  int64_t context = 0;   ///< in use when this device was opened, by anybody
+  int64_t libraries = 0; ///< taken by libraries when they started
+};
+
 class StreamDevice : public Device {
 public:
   StreamDevice *asStreams() override { return this; }
+
+  virtual Result<DeviceMemory> memory() = 0;
 
   /// Makes the plan's streams. Once, before kernels are prepared.
   virtual Status openStreams(std::span<const std::string> names) = 0;

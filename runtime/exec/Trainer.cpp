@@ -6,6 +6,7 @@
 #include "runtime/exec/Trainer.h"
 
 #include "runtime/data/TextDataset.h"
+#include "runtime/device/StreamDevice.h"
 #include "runtime/exec/LearningRate.h"
 #include "runtime/exec/Safetensors.h"
 #include "runtime/exec/StateInit.h"
@@ -109,6 +110,45 @@ Status Trainer::openFiles() {
   return Status::success();
 }
 
+/// Free memory of a device that says so, else 0.
+int64_t Trainer::freeBytes() const {
+  device::StreamDevice *streams = device_.asStreams();
+  Result<device::DeviceMemory> memory =
+      streams ? streams->memory() : device::DeviceMemory{};
+  return memory ? memory->free : 0;
+}
+
+/// What the device holds beside the arena, item by item, against what the plan
+/// reserves for it.
+void Trainer::logReserve() {
+  device::StreamDevice *streams = device_.asStreams();
+  if (!streams)
+    return;
+  Result<device::DeviceMemory> memory = streams->memory();
+  if (!memory)
+    return;
+  int64_t planned = -1;
+  auto candidate = manifest_.choice.find("memory");
+  if (candidate != manifest_.choice.end() && candidate->contains("stages") &&
+      plan_.stage < (*candidate)["stages"].size())
+    planned = (*candidate)["stages"][plan_.stage].value("reserve", int64_t(-1));
+  int64_t workspace = device_.workspaceBytes();
+  int64_t all =
+      memory->context + memory->libraries + communicationBytes_ + workspace;
+  log_.line(
+      "reserve: context and other processes %lld, libraries %lld, NCCL "
+      "%lld, workspace of kernels %lld; %lld bytes in all%s",
+      static_cast<long long>(memory->context),
+      static_cast<long long>(memory->libraries),
+      static_cast<long long>(communicationBytes_),
+      static_cast<long long>(workspace), static_cast<long long>(all),
+      planned < 0 ? "" : (", " + std::to_string(planned) + " planned").c_str());
+  if (planned > 0 && all > planned)
+    log_.line("warning: more than the plan reserves: raise "
+              "cluster.memory_reserve_gib and compile again, or the next "
+              "larger plan may not fit");
+}
+
 Status Trainer::setUpLocal() {
   log_.line("plan %s, %s, stage %u", manifest_.digest.c_str(),
             describeRank(*plan_.mesh, communicator_.rank()).c_str(),
@@ -152,6 +192,8 @@ Status Trainer::setUpLocal() {
             "%lld bytes beside the arena",
             list_->actions.size(), static_cast<long long>(list_->work),
             static_cast<long long>(device_.workspaceBytes()));
+
+  logReserve();
 
   std::unique_ptr<data::SampleSource> source;
   if (program_->maxLoadElements() > 0) {
@@ -226,7 +268,9 @@ Status Trainer::setUp() {
       status = connections.status();
   }
   RECKON_TRY(agreeOnStatus(communicator_, status, &failedRank_));
+  int64_t before = freeBytes();
   RECKON_TRY(communicator_.start());
+  communicationBytes_ = before - freeBytes();
   status = setUpLocal();
   if (!status.ok())
     log_.line("failed: %s", status.error().message.c_str());

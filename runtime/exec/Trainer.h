@@ -84,6 +84,8 @@ private:
 
   Status openFiles();
   Status setUpLocal();
+  int64_t freeBytes() const;
+  void logReserve();
   Status announce();
   Status metricsLine(int64_t number, double seconds);
   Status traceLines(int64_t number);
@@ -102,6 +104,7 @@ private:
   int failedRank_ = -1;
 
   std::byte *arena_ = nullptr;
+  int64_t communicationBytes_ = 0; ///< taken by the communicator's start
   Connections connections_;
   std::unique_ptr<StageProgram> program_;
   std::unique_ptr<Batches> batches_;

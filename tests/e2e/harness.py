@@ -143,9 +143,10 @@ class Workspace:
              self.path)
         return plan
 
-    def run(self, plan, name, ranks, *more, expect=0, env=None, timeout=300):
+    def run(self, plan, name, ranks, *more, expect=0, env=None, timeout=300,
+            device="cpu"):
         where = self.file(name + ".run")
-        done = call([RUN, plan, "--device", "cpu", "--local", str(ranks),
+        done = call([RUN, plan, "--device", device, "--local", str(ranks),
                      "--run-dir", where, *more], self.path, expect=expect,
                     env=env, timeout=timeout)
         return where, done
