@@ -138,6 +138,18 @@ class Emulated(unittest.TestCase):
             print(f"  {layout}: {SEEDS} seeds, {len(seen)} result(s)")
             self.assertEqual(len(seen), 1, f"{layout}: {seen.values()}")
 
+    def test_every_fourth_event_is_needed(self):
+        # docs/proofs.md has the count over all events of the plan.
+        spec = small(**{**LAYOUTS["dp2-tp2-pp2-zero1"],
+                        "model.num_hidden_layers": 2,
+                        "training.global_batch_size": 8,
+                        "micro_batch_size": 1})
+        plan = self.work.compile(spec, "events")
+        done = call([os.path.join(harness.BIN, "reckon-drop-events"), plan,
+                     "--every", "4", "--seeds", "20"], self.work.path,
+                    timeout=800)
+        print("  " + "\n  ".join(done.stdout.splitlines()[-2:]))
+
     def test_graphs_change_nothing(self):
         spec = small(**LAYOUTS["sp-dp2-pp2-zero1"])
         plan = self.work.compile(spec, "graphs")

@@ -21,6 +21,13 @@ struct EventPlace {
 /// Every event that something records and something waits for.
 std::vector<EventPlace> eventsOf(const Stages &stages);
 
+/// Whether something else orders what the event orders: the messages between
+/// stages, with the streams and events that are left, or the end of the step,
+/// which every rank waits for. The proofs, which look at one rank at a time,
+/// ask for such an event all the same; no execution can show that it is
+/// missing. Of a fragment's events false.
+bool impliedElsewhere(const Stages &stages, const EventPlace &place);
+
 /// Takes the event's records and waits out.
 void removeEvent(Stages &stages, const EventPlace &place);
 

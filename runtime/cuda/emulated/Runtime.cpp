@@ -37,6 +37,7 @@ bool Runtime::owns(const Event *event) const {
 }
 
 void Runtime::reset() {
+  order_.clear();
   for (const auto &[address, bytes] : memory)
     std::free(reinterpret_cast<void *>(address));
   memory.clear();
@@ -326,6 +327,22 @@ Runtime::Step Runtime::stepStream(Stream &stream) {
   return step;
 }
 
+/// A stream that is far behind all others shows what nothing but luck ordered,
+/// and taking turns evenly never lets one fall behind. So each stream has a
+/// random priority for a while, as in probabilistic concurrency testing
+/// (Burckhardt et al., A randomized scheduler with probabilistic guarantees of
+/// finding bugs, ASPLOS 2010).
+void Runtime::drawPriorities() {
+  for (const auto &stream : streams)
+    stream->priority = random();
+  order_.clear();
+  for (const auto &stream : streams)
+    order_.push_back(stream.get());
+  std::sort(order_.begin(), order_.end(), [](const Stream *a, const Stream *b) {
+    return a->priority > b->priority;
+  });
+}
+
 bool Runtime::turn() {
   bool moved = false;
   for (auto &[handle, hook] : progress)
@@ -333,7 +350,16 @@ bool Runtime::turn() {
   size_t count = streams.size();
   if (count == 0 || error_ != cudaSuccess)
     return moved;
-  size_t first = seed ? random() % count : next_++ % count;
+  if (seed) {
+    constexpr uint64_t turnsOfAnOrder = 1024;
+    if (order_.size() != count || random() % turnsOfAnOrder == 0)
+      drawPriorities();
+    for (Stream *stream : order_)
+      if (stepStream(*stream) == Step::Moved)
+        return true;
+    return moved;
+  }
+  size_t first = next_++ % count;
   for (size_t i = 0; i < count; ++i)
     if (stepStream(*streams[(first + i) % count]) == Step::Moved)
       return true;

@@ -72,6 +72,7 @@ struct GraphRun {
 
 struct Stream {
   std::deque<Entry> queue;
+  uint64_t priority = 0; ///< with a seed: the highest that can go on does
   Capture *capture = nullptr;
   std::vector<size_t> tail; ///< capturing: nodes that the next one is behind
 };
@@ -134,11 +135,13 @@ private:
                bool &done);
   void run(const KernelLaunch &kernel);
   uint64_t random();
+  void drawPriorities();
 
   std::vector<std::unique_ptr<Capture>> captures_;
   cudaError_t error_ = cudaSuccess;
   std::string errorText_;
   size_t next_ = 0;
+  std::vector<Stream *> order_;
   uint64_t state_ = 0;
   bool seeded_ = false;
 };
