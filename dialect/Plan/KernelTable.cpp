@@ -6,6 +6,8 @@
 
 #include "dialect/Plan/KernelTable.h"
 
+#include "runtime/base/Fp8Layout.h"
+
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace reckon::planir;
@@ -36,6 +38,9 @@ static constexpr KernelSignature table[] = {
     {"sum_squares",           1, 1, 0, 1, 0},
     {"clip_factor",           0, 1, 0, 0, 1},
     {"adamw",                 3, 3, 1, 0, 4},
+    {"amax",                  1, 1, 0, 0, 0},
+    {"cast_fp8",              2, 2, 1, 4, 0},
+    {"linear_fp8",            4, 1, 0, 4, 0},
 };
 // clang-format on
 
@@ -97,7 +102,8 @@ std::string reckon::planir::checkKernelSizes(const KernelSignature &kernel,
           .Cases({"rms_norm", "rms_norm_grad_input", "rms_norm_grad_weight",
                   "swiglu", "swiglu_grad"},
                  1)
-          .Case("rope", 3)
+          .Case("cast_fp8", 2)
+          .Cases({"rope", "linear_fp8"}, 3)
           .Cases({"attention", "attention_grad"}, 4)
           .Default(0);
   for (unsigned i = 0; i < sizes; ++i)
@@ -196,6 +202,24 @@ std::string reckon::planir::checkKernelSizes(const KernelSignature &kernel,
   } else if (name == "adamw") {
     for (unsigned i = 0; i < call.outs.size(); ++i)
       c.out(i, "that of the gradient", call.ins[0]);
+  } else if (name == "amax") {
+    c.out(0, "one maximum", 1);
+  } else if (name == "cast_fp8") {
+    c.require(arg(2) == 0 || arg(2) == 1, "the format is neither 0 nor 1");
+    c.require(arg(3) >= 1 && arg(3) <= 3, "the layout is not 1, 2 or 3");
+    c.require((call.outs.size() == 3) == (arg(3) == 3),
+              "two matrices of codes go with layout 3, one with 1 or 2");
+    c.in(0, "R * C", arg(0) * arg(1));
+    c.in(1, "one maximum", 1);
+    c.out(0, "one scale", 1);
+    for (unsigned i = 1; i < call.outs.size(); ++i)
+      c.out(i, "padded R * padded C", reckon::fp8Codes(arg(0), arg(1)));
+  } else if (name == "linear_fp8") {
+    c.in(0, "padded M * padded K", reckon::fp8Codes(arg(0), arg(2)));
+    c.in(1, "one scale", 1);
+    c.in(2, "padded N * padded K", reckon::fp8Codes(arg(1), arg(2)));
+    c.in(3, "one scale", 1);
+    c.out(0, "M * N", arg(0) * arg(1));
   }
   return c.message;
 }
@@ -208,6 +232,8 @@ int64_t reckon::planir::kernelFlops(const KernelSignature &kernel,
     return 2 * call.ins[0] * (name == "linear" ? call.args[0] : call.args[1]);
   if (name == "linear_grad_input")
     return 2 * call.ins[0] * call.args[1];
+  if (name == "linear_fp8")
+    return 2 * call.args[0] * call.args[1] * call.args[2];
   if (name == "attention") // two products of S * S / 2 per sequence and head
     return 2 * call.ins[0] * call.args[3];
   if (name == "attention_grad") // five

@@ -77,7 +77,8 @@ def Plan_Buffer : TypeDef<Plan_Dialect, "Buffer"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     int64_t getNumElements() const;
-    /// Bytes of one element: f64 and i64 8, f32 and i32 4, f16 and bf16 2.
+    /// Bytes of one element: f64 and i64 8, f32 and i32 4, f16 and bf16 2,
+    /// codes of fp8 1.
     int64_t getElementBytes() const;
     int64_t getBytes() const { return getNumElements() * getElementBytes(); }
   }];

@@ -50,6 +50,7 @@ static int64_t elementBytes(Type type) {
       .Case<Float64Type>([](auto) { return 8; })
       .Case<Float32Type>([](auto) { return 4; })
       .Case<Float16Type, BFloat16Type>([](auto) { return 2; })
+      .Case<Float8E4M3FNType, Float8E5M2Type>([](auto) { return 1; })
       .Case<IntegerType>([](IntegerType integer) {
         unsigned width = integer.getWidth();
         return width == 8 || width == 32 || width == 64 ? width / 8 : 0;
@@ -65,7 +66,8 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
                          << ", expected a positive size";
   if (elementBytes(elementType) == 0)
     return emitError() << "buffer element type is " << elementType
-                       << ", expected f64, f32, f16, bf16, i64, i32 or i8";
+                       << ", expected f64, f32, f16, bf16, f8E4M3FN, f8E5M2, i64, i32 or "
+                          "i8";
   return success();
 }
 

@@ -6,6 +6,7 @@
 #include "passes/listing/CudaCalls.h"
 
 #include "passes/listing/PlanText.h"
+#include "runtime/base/Fp8Layout.h"
 
 #include <map>
 
@@ -35,6 +36,8 @@ const KernelNames &listing::kernelNames(Kernel kernel) {
       {Kernel::sum_squares, {{"owner"}, {}}},
       {Kernel::clip_factor, {{}, {"clip"}}},
       {Kernel::adamw, {{}, {"beta1", "beta2", "eps", "weight_decay"}}},
+      {Kernel::cast_fp8, {{"R", "C", "format", "layout"}, {}}},
+      {Kernel::linear_fp8, {{"M", "N", "K", "acc"}, {}}},
   };
   static const KernelNames none;
   auto it = names.find(kernel);
@@ -57,6 +60,9 @@ const char *listing::ncclType(DType type) {
     return "ncclInt64";
   case DType::u8:
     return "ncclUint8";
+  case DType::f8e4m3:
+  case DType::f8e5m2:
+    break; // never between ranks
   }
   return "?";
 }
@@ -180,6 +186,19 @@ private:
            ", CUBLAS_COMPUTE_32F, " + stream_ + ")";
   }
 
+  /// y[M,N] = sa sb a b' of codes, whose summed dimension is padded.
+  std::string matmulFp8() const {
+    Coord origin;
+    origin.pp = plan_.stage;
+    auto size = [&](size_t i) { return evalExpr(op_.args[i], origin); };
+    return "cublasLtMatmul(" + operands() +
+           "; A B^T, m=" + std::to_string(size(0)) +
+           ", n=" + std::to_string(size(1)) +
+           ", k=" + std::to_string(fp8Padded(size(2))) +
+           ", beta=" + exprText(op_.args[3]) + ", CUBLAS_COMPUTE_32F, " +
+           stream_ + ")";
+  }
+
   std::string launch() const {
     std::string text = withConstants(operands(), constants());
     switch (op_.kernel) {
@@ -193,6 +212,8 @@ private:
     case Kernel::linear_grad_input:
     case Kernel::linear_grad_weight:
       return matmul();
+    case Kernel::linear_fp8:
+      return matmulFp8();
     case Kernel::attention:
     case Kernel::attention_grad:
       if (op_.inputs[0]->dtype == DType::bf16)

@@ -54,6 +54,8 @@ static plan::DType emitDType(Type type) {
       .Case<Float64Type>([](auto) { return plan::DType::f64; })
       .Case<BFloat16Type>([](auto) { return plan::DType::bf16; })
       .Case<Float16Type>([](auto) { return plan::DType::f16; })
+      .Case<Float8E4M3FNType>([](auto) { return plan::DType::f8e4m3; })
+      .Case<Float8E5M2Type>([](auto) { return plan::DType::f8e5m2; })
       .Case<IntegerType>([](IntegerType integer) {
         return integer.getWidth() == 64   ? plan::DType::i64
                : integer.getWidth() == 32 ? plan::DType::i32

@@ -65,6 +65,11 @@ double InstructionTime::launch(const StagePlanT &plan,
   case Kernel::linear_grad_weight:
     return kernels_.matmul(arg(1), arg(0), elementsOf(*op.inputs[0]) / arg(0),
                            false, 1, efficiency_.weightGradBytes);
+  case Kernel::linear_fp8:
+    // A weight's gradient is in f32.
+    return kernels_.matmul(
+        arg(0), arg(1), arg(2), true, 1,
+        op.outputs[0]->dtype == DType::f32 ? efficiency_.weightGradBytes : 0);
   case Kernel::attention:
   case Kernel::attention_grad: {
     bool forward = op.kernel == Kernel::attention;

@@ -14,8 +14,9 @@ struct DTypeInfo {
   int64_t bytes;
 };
 
-constexpr DTypeInfo dtypes[] = {{"f32", 4}, {"bf16", 2}, {"f16", 2}, {"f64", 8},
-                                {"i32", 4}, {"i64", 8},  {"u8", 1}};
+constexpr DTypeInfo dtypes[] = {{"f32", 4}, {"bf16", 2},   {"f16", 2},
+                                {"f64", 8}, {"i32", 4},    {"i64", 8},
+                                {"u8", 1},  {"f8e4m3", 1}, {"f8e5m2", 1}};
 
 // name, inputs, outputs, optional outputs, args, floats
 constexpr KernelSignature signatures[kernelCount] = {
@@ -43,6 +44,9 @@ constexpr KernelSignature signatures[kernelCount] = {
     {"sum_squares", 1, 1, 0, 1, 0},
     {"clip_factor", 0, 1, 0, 0, 1},
     {"adamw", 3, 3, 1, 0, 4},
+    {"amax", 1, 1, 0, 0, 0},
+    {"cast_fp8", 2, 2, 1, 4, 0},
+    {"linear_fp8", 4, 1, 0, 4, 0},
 };
 
 } // namespace

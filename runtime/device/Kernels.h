@@ -80,6 +80,25 @@
 //                         floats beta1, beta2, eps, weight_decay. As
 //                         torch.optim.AdamW on grad * metrics[2], with scalars
 //                         lr, 1 - beta1^t, 1 - beta2^t.
+//   amax                  x bf16[n] -> amax[1]: the largest magnitude; NaN if
+//                         any element is
+//   cast_fp8              x bf16[R,C], amax[1] -> scale[1], codes, optionally
+//                         codes^T; args R, C, FORMAT, LAYOUT. FORMAT 0 is
+//                         f8e4m3, 1 f8e5m2 and the type of the codes. scale is
+//                         amax / (largest code), 1 if amax is 0; a code is
+//                         x * (1 / scale), rounded once to nearest even,
+//                         saturating (kernels/Fp8.h). LAYOUT 1 gives codes
+//                         [R',C'], 2 gives only their transpose [C',R'], 3
+//                         both in this order; n' is n rounded up to 16, and
+//                         what is beyond n is 0.
+//   linear_fp8            a[M',K'], sa[1], b[N',K'], sb[1] -> y[M,N];
+//                         args M, N, K, ACC. y = sa * sb * sum of a * b, summed
+//                         in f32 over the codes' values. a and b are f8e4m3 or
+//                         f8e5m2, y is bf16, rounded once (ACC 0), or f32. Both
+//                         operands have the summed dimension inside, the one
+//                         order that tensor cores take for fp8: a forward is
+//                         (x, w), its input gradient (dy, w^T), its weight
+//                         gradient (dy^T, x^T).
 //
 // Two equal runs with equal thread counts give equal bits. Row kernels and
 // attention do so for any thread count; the three linear kernels split by
@@ -98,7 +117,17 @@
 namespace reckon::device {
 
 /// Element types; the numbers are those of the plan file.
-enum class DType : uint8_t { F32 = 0, BF16, F16, F64, I32, I64, U8 };
+enum class DType : uint8_t {
+  F32 = 0,
+  BF16,
+  F16,
+  F64,
+  I32,
+  I64,
+  U8,
+  F8E4M3,
+  F8E5M2
+};
 
 /// Bytes of one element.
 int64_t dtypeBytes(DType dtype);
@@ -131,8 +160,11 @@ enum class Kernel : uint16_t {
   SumSquares,
   ClipFactor,
   Adamw,
+  Amax,
+  CastFp8,
+  LinearFp8,
 };
-inline constexpr int kernelCount = static_cast<int>(Kernel::Adamw) + 1;
+inline constexpr int kernelCount = static_cast<int>(Kernel::LinearFp8) + 1;
 
 /// Places in the metrics block that the loss and optimizer kernels use.
 enum MetricSlot : int {

@@ -13,11 +13,13 @@ namespace reckon::exec {
 
 using namespace plan;
 
-static_assert(static_cast<int>(device::Kernel::Adamw) ==
-                  static_cast<int>(Kernel::adamw) &&
+static_assert(static_cast<int>(device::Kernel::LinearFp8) ==
+                  static_cast<int>(Kernel::linear_fp8) &&
               device::kernelCount == static_cast<int>(Kernel::MAX) + 1);
-static_assert(static_cast<int>(device::DType::U8) ==
-                  static_cast<int>(DType::u8) &&
+// Codes of fp8 are never communicated, so that the transport does not know
+// them.
+static_assert(static_cast<int>(device::DType::F8E5M2) ==
+                  static_cast<int>(DType::f8e5m2) &&
               static_cast<int>(comm::DType::U8) == static_cast<int>(DType::u8));
 static_assert(static_cast<int>(comm::Reduction::Max) ==
               static_cast<int>(Reduction::max));

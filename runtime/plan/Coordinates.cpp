@@ -135,6 +135,8 @@ std::string describeRank(const MeshT &mesh, int64_t rank) {
 int64_t dtypeSize(DType dtype) {
   switch (dtype) {
   case DType::u8:
+  case DType::f8e4m3:
+  case DType::f8e5m2:
     return 1;
   case DType::bf16:
   case DType::f16:

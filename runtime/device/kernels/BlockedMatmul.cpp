@@ -1,11 +1,13 @@
-//===- BlockedMatmul.cpp - bf16 products from f32 ones --------------------===//
+//===- BlockedMatmul.cpp - bf16 and fp8 products from f32 ones ------------===//
 //
 // Part of Reckon, under the Apache License v2.0.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/device/kernels/BlockedMatmul.h"
+#include "runtime/device/kernels/Fp8.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace reckon::device {
@@ -18,11 +20,24 @@ constexpr int64_t block = 1024;
 
 int64_t lastOf(int64_t n) { return (n - 1) % block + 1; }
 
-/// An operand in memory: rows x columns, row-major.
+/// An operand in memory: rows x columns, row-major; of fp8, padded columns.
 struct Stored {
-  const Bf16 *data;
+  const void *data;
   int64_t columns;
+  DType dtype;
 };
+
+/// The values of all codes of a format.
+template <Fp8 format> const std::array<float, 256> &fp8Values() {
+  static const std::array<float, 256> values = [] {
+    std::array<float, 256> made;
+    for (int code = 0; code < 256; ++code)
+      made[static_cast<size_t>(code)] =
+          fromFp8<format>(static_cast<uint8_t>(code));
+    return made;
+  }();
+  return values;
+}
 
 class BlockedMatmul final : public Matmul {
 public:
@@ -53,13 +68,13 @@ public:
     return Status::success();
   }
 
-  Status run(const void *a, const void *b, void *c) override {
+  Status run(const void *a, const void *b, void *c, float factor) override {
     float *roomA = ctx_.blocks.floats();
     float *roomB = roomA + block * block, *sums = roomB + block * block;
-    Stored left{static_cast<const Bf16 *>(a),
-                shape_.transposeA ? shape_.m : shape_.k};
-    Stored right{static_cast<const Bf16 *>(b),
-                 shape_.transposeB ? shape_.k : shape_.n};
+    Stored left =
+        stored(a, shape_.from, shape_.transposeA ? shape_.m : shape_.k);
+    Stored right =
+        stored(b, shape_.fromB, shape_.transposeB ? shape_.k : shape_.n);
     for (int64_t i = 0; i < shape_.m; i += block)
       for (int64_t j = 0; j < shape_.n; j += block) {
         int64_t m = std::min(block, shape_.m - i);
@@ -75,31 +90,51 @@ public:
                      (l + block >= shape_.k ? 1 : 0);
           RECKON_TRY(products_[last][l > 0]->run(roomA, roomB, sums));
         }
-        finish(sums, c, i, j, m, n);
+        finish(sums, c, i, j, m, n, factor);
       }
     return Status::success();
   }
 
 private:
-  void widen(const Stored &from, int64_t row, int64_t column, int64_t rows,
-             int64_t columns, float *to) {
-    const Bf16 *first = from.data + row * from.columns + column;
-    auto kernel = ctx_.rows.widen;
-    ctx_.parallel.ranges(rows, 6 * columns, [=](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r)
-        kernel(first + r * from.columns, to + r * columns, columns);
-    });
+  static Stored stored(const void *data, DType dtype, int64_t columns) {
+    return {data, dtype == DType::BF16 ? columns : fp8Padded(columns), dtype};
   }
 
-  /// Puts a finished block of sums into place.
-  void finish(const float *sums, void *c, int64_t i, int64_t j, int64_t m,
-              int64_t n) {
+  void widen(const Stored &from, int64_t row, int64_t column, int64_t rows,
+             int64_t columns, float *to) {
+    int64_t first = row * from.columns + column;
+    auto kernel = ctx_.rows.widen;
+    const std::array<float, 256> &values = from.dtype == DType::F8E5M2
+                                               ? fp8Values<Fp8::E5M2>()
+                                               : fp8Values<Fp8::E4M3>();
+    ctx_.parallel.ranges(
+        rows, 6 * columns, [=, &values](int64_t begin, int64_t end) {
+          for (int64_t r = begin; r < end; ++r) {
+            int64_t at = first + r * from.columns;
+            if (from.dtype == DType::BF16) {
+              kernel(static_cast<const Bf16 *>(from.data) + at,
+                     to + r * columns, columns);
+              continue;
+            }
+            const uint8_t *codes = static_cast<const uint8_t *>(from.data) + at;
+            for (int64_t i = 0; i < columns; ++i)
+              to[r * columns + i] = values[codes[i]];
+          }
+        });
+  }
+
+  /// Puts a finished block of sums, times a factor, into place.
+  void finish(float *sums, void *c, int64_t i, int64_t j, int64_t m, int64_t n,
+              float factor) {
     int64_t first = i * shape_.n + j, ld = shape_.n;
     const RowKernels &rows = ctx_.rows;
     bool round = shape_.to == DType::BF16, accumulate = shape_.accumulate;
     ctx_.parallel.ranges(m, 8 * n, [=, &rows](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
-        const float *from = sums + r * n;
+        float *from = sums + r * n;
+        if (factor != 1.0f)
+          for (int64_t l = 0; l < n; ++l)
+            from[l] *= factor;
         if (round) {
           rows.narrow(from, static_cast<Bf16 *>(c) + first + r * ld, n);
           continue;

@@ -137,6 +137,33 @@ struct AdamwCall {
 };
 Result<AdamwCall> parseAdamw(const KernelCall &call);
 
+// --- fp8 (CallsFp8.cpp) -----------------------------------------------------
+
+/// amax: n elements of x, in bf16.
+struct AmaxCall {
+  int64_t n = 0;
+};
+Result<AmaxCall> parseAmax(const KernelCall &call);
+
+/// cast_fp8: x[rows, columns] to `codes`, F8E4M3 or F8E5M2. Which outputs there
+/// are: the scale, then `straight` codes[rows', columns'], then `transposed`
+/// codes[columns', rows'], where n' is fp8Padded(n).
+struct CastFp8Call {
+  int64_t rows = 0, columns = 0;
+  DType codes = DType::F8E4M3;
+  bool straight = false, transposed = false;
+};
+Result<CastFp8Call> parseCastFp8(const KernelCall &call);
+
+/// linear_fp8: y[m, n] = a[m', k'] * b[n', k']^T with a and b of F8E4M3 or
+/// F8E5M2; y is BF16, or F32, where `accumulate` may add.
+struct LinearFp8Call {
+  int64_t m = 0, n = 0, k = 0;
+  DType a = DType::F8E4M3, b = DType::F8E4M3, to = DType::BF16;
+  bool accumulate = false;
+};
+Result<LinearFp8Call> parseLinearFp8(const KernelCall &call);
+
 } // namespace reckon::device
 
 #endif // RECKON_RUNTIME_DEVICE_KERNELS_CALLS_H

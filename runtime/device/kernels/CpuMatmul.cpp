@@ -71,7 +71,8 @@ public:
     arguments_[3] = {DNNL_ARG_SCRATCHPAD, scratch_.get()};
   }
 
-  Status run(const void *a, const void *b, void *c) override {
+  Status run(const void *a, const void *b, void *c, float factor) override {
+    RECKON_CHECK(factor == 1.0f);
     auto bind = [](dnnl::memory &memory, const void *data) {
       return dnnl_memory_set_data_handle(memory.get(),
                                          const_cast<void *>(data));
@@ -114,7 +115,8 @@ public:
     auto found = products_.find(shape);
     if (found != products_.end())
       return found->second.get();
-    if (shape.from == DType::BF16 && !nativeBf16_) {
+    bool narrow = shape.from == DType::BF16;
+    if (narrow ? !nativeBf16_ : shape.from != DType::F32) {
       auto made = makeBlockedMatmul(shape, blocked_);
       if (!made)
         return made.error();

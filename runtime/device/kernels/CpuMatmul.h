@@ -17,13 +17,15 @@
 namespace reckon::device {
 
 /// c[m, n] = (or +=) a[m, k] * b[k, n], summed in f32. A transposed operand
-/// lies in memory as its transpose, row-major. a and b are stored as `from`, c
-/// as `to`: f32 and f32, bf16 and bf16, or bf16 and f32; a bf16 result is
-/// rounded once.
+/// lies in memory as its transpose, row-major. a is stored as `from`, b as
+/// `fromB`, c as `to`: f32 and f32, bf16 and bf16, or bf16 and f32; a bf16
+/// result is rounded once. Operands of f8e4m3 or f8e5m2 have k inside and their
+/// rows padded to whole blocks of codes: a not transposed, b transposed.
 struct MatmulShape {
   int64_t m = 0, n = 0, k = 0;
   DType from = DType::F32, to = DType::F32;
   bool transposeA = false, transposeB = false, accumulate = false;
+  DType fromB = from;
   auto operator<=>(const MatmulShape &) const = default;
 };
 
@@ -31,7 +33,10 @@ struct MatmulShape {
 class Matmul {
 public:
   virtual ~Matmul() = default;
-  virtual Status run(const void *a, const void *b, void *c) = 0;
+  /// `factor` multiplies the finished sums of a product of fp8 operands; other
+  /// products take 1 only.
+  virtual Status run(const void *a, const void *b, void *c,
+                     float factor = 1.0f) = 0;
 };
 
 /// Makes products and keeps one for each shape.
@@ -42,7 +47,7 @@ public:
   ///
   /// bf16 products are oneDNN's where the processor has them (AVX512_BF16) and
   /// `isa` allows them; elsewhere their operands are widened block by block and
-  /// multiplied in f32, which rounds the same.
+  /// multiplied in f32, which rounds the same. Those of fp8 always are.
   static std::unique_ptr<MatmulCache> create(Workspace &workspace, Isa isa,
                                              Parallel parallel);
   virtual ~MatmulCache() = default;

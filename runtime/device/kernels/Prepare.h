@@ -68,8 +68,8 @@ inline float *floats(void *p) { return static_cast<float *>(p); }
 inline double *doubles(void *p) { return static_cast<double *>(p); }
 inline const int32_t *tokens(void *p) { return static_cast<int32_t *>(p); }
 
-// One function for each kernel, in PrepareRows.cpp, PrepareModel.cpp and
-// PrepareLoss.cpp.
+// One function for each kernel, in PrepareRows.cpp, PrepareModel.cpp,
+// PrepareLoss.cpp and PrepareFp8.cpp.
 Prepared prepareFillZero(const CpuContext &, const KernelCall &);
 Prepared prepareCopy(const CpuContext &, const KernelCall &);
 Prepared prepareAdd(const CpuContext &, const KernelCall &);
@@ -93,6 +93,9 @@ Prepared prepareCrossEntropyGrad(const CpuContext &, const KernelCall &);
 Prepared prepareSumSquares(const CpuContext &, const KernelCall &);
 Prepared prepareClipFactor(const CpuContext &, const KernelCall &);
 Prepared prepareAdamw(const CpuContext &, const KernelCall &);
+Prepared prepareAmax(const CpuContext &, const KernelCall &);
+Prepared prepareCastFp8(const CpuContext &, const KernelCall &);
+Prepared prepareLinearFp8(const CpuContext &, const KernelCall &);
 
 /// The function for a kernel, or null for a number that names none.
 using PrepareFunction = Prepared (*)(const CpuContext &, const KernelCall &);

@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/device/kernels/Roofline.h"
+
+#include "runtime/base/Fp8Layout.h"
 #include "runtime/device/kernels/Calls.h"
 
 #include <algorithm>
@@ -146,6 +148,24 @@ KernelWork adamw(const AdamwCall &c) {
   return {c.n * (7 * f32 + (c.cast ? 2 : 0)) + 4 * f64, 0, 15 * c.n};
 }
 
+// --- fp8 --------------------------------------------------------------------
+
+KernelWork amax(const AmaxCall &c) { return {c.n * 2 + f32, 0, c.n}; }
+
+// Codes are written with their padding. Each value is multiplied and rounded.
+KernelWork castFp8(const CastFp8Call &c) {
+  int64_t n = c.rows * c.columns, codes = fp8Codes(c.rows, c.columns);
+  return {n * 2 + 2 * f32 + (c.straight + c.transposed) * codes, 0, 2 * n};
+}
+
+// Of the codes only the rows of padding need not be read.
+KernelWork linearFp8(const LinearFp8Call &c) {
+  int64_t k = fp8Padded(c.k), results = c.m * c.n;
+  return {(c.m + c.n) * k + 2 * f32 +
+              (c.accumulate ? 2 : 1) * results * dtypeBytes(c.to),
+          2 * results * c.k, results};
+}
+
 template <typename Call>
 Result<KernelWork> workOf(Result<Call> call, KernelWork (*work)(const Call &)) {
   if (!call)
@@ -205,6 +225,12 @@ Result<KernelWork> kernelWork(Kernel kernel, const KernelCall &call) {
     return workOf(parseClipFactor(call), clipFactor);
   case Kernel::Adamw:
     return workOf(parseAdamw(call), adamw);
+  case Kernel::Amax:
+    return workOf(parseAmax(call), amax);
+  case Kernel::CastFp8:
+    return workOf(parseCastFp8(call), castFp8);
+  case Kernel::LinearFp8:
+    return workOf(parseLinearFp8(call), linearFp8);
   }
   return makeError(ExitCode::Incompatible,
                    "expected a kernel number between 1 and " +

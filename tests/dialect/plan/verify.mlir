@@ -495,7 +495,7 @@ plan.program @p stage 0 mesh [tp = 1, cp = 1, ep = 1, dp = 1, pp = 1] {
 plan.program @p stage 0 mesh [tp = 1, cp = 1, ep = 1, dp = 1, pp = 1] {
   plan.lane @l
   plan.fragment @f lane @l slots () {
-    // expected-error @+1 {{buffer element type is 'i1', expected f64, f32, f16, bf16, i64, i32 or i8}}
+    // expected-error @+1 {{buffer element type is 'i1', expected f64, f32, f16, bf16, f8E4M3FN, f8E5M2, i64, i32 or i8}}
     %0 = plan.temp : !plan.buffer<4xi1>
   }
 }

@@ -97,6 +97,9 @@ TEST_P(AllocationTest, HandWrittenKernelsAllocateNothing) {
   Floats kv = random(t * 128, 5), dk = kv, dv = kv, lse(t * 4), delta = lse;
   Ints tokens = randomTokens(t, v, 6);
   Doubles metrics(metricSlots, 1.0), scalars(scalarSlots, 0.5);
+  Halves half(t * h, 0x3f80);
+  Floats amax(1, 1.0f), scale(1);
+  Codes codes{DType::F8E4M3, std::vector<uint8_t>(t * h)}, turned = codes;
   const Call calls[] = {
       {Kernel::FillZero, {}, {y}, {}, {}},
       {Kernel::Copy, {x}, {y}, {}, {}},
@@ -130,9 +133,11 @@ TEST_P(AllocationTest, HandWrittenKernelsAllocateNothing) {
        {y, z, u},
        {},
        {0.9, 0.95, 1e-8, 0.1}},
+      {Kernel::Amax, {half}, {amax}, {}, {}},
+      {Kernel::CastFp8, {half, amax}, {scale, codes, turned}, {t, h, 0, 3}, {}},
   };
-  // Every kernel but the three products.
-  EXPECT_EQ(std::size(calls), static_cast<size_t>(kernelCount - 1 - 3));
+  // Every kernel but the four products.
+  EXPECT_EQ(std::size(calls), static_cast<size_t>(kernelCount - 1 - 4));
   for (const Call &call : calls)
     EXPECT_EQ(count(call), 0) << kernelSignature(call.kernel)->name;
 }
@@ -174,7 +179,11 @@ TEST_P(AllocationTest, WhatOneDnnAllocates) {
   const int64_t t = 256, n = 128, k = 192;
   Floats x = random(t * k, 1), w = random(n * k, 2), y = random(t * n, 3);
   Halves x2(t * k), w2(n * k), y2(t * n);
+  Codes x8{DType::F8E4M3, std::vector<uint8_t>(t * k)};
+  Codes w8{DType::F8E4M3, std::vector<uint8_t>(n * k)};
+  Floats scale(1, 1.0f);
   const Call calls[] = {
+      {Kernel::LinearFp8, {x8, scale, w8, scale}, {y2}, {t, n, k, 0}, {}},
       {Kernel::Linear, {x2, w2}, {y2}, {n, k}, {}},
       {Kernel::LinearGradInput, {y2, w2}, {x2}, {n, k}, {}},
       {Kernel::LinearGradWeight, {y2, x2}, {w}, {n, k, 1}, {}},

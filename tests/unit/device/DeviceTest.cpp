@@ -55,7 +55,7 @@ TEST(Names, AreThoseOfThePlanSchema) {
   EXPECT_EQ(kernelSignature(Kernel::None), nullptr);
   EXPECT_EQ(kernelSignature(static_cast<Kernel>(kernelCount)), nullptr);
   std::vector<std::string> dtypes = schemaNames("DType");
-  ASSERT_EQ(dtypes.size(), 7u);
+  ASSERT_EQ(dtypes.size(), 9u);
   for (size_t id = 0; id < dtypes.size(); ++id)
     EXPECT_EQ(dtypeName(static_cast<DType>(id)), dtypes[id]);
 }

@@ -30,6 +30,25 @@ KernelWork work(Kernel kernel, std::vector<Operand> in,
 
 // Every figure is worked out by hand beside it.
 
+TEST(Roofline, Fp8) {
+  Operand one = f32(1);
+  EXPECT_EQ(work(Kernel::Amax, {bf16(24)}, {one}), (KernelWork{48 + 4, 0, 24}));
+  // 3 x 8 values are 16 x 16 codes, written twice.
+  Operand codes{DType::F8E4M3, 256};
+  EXPECT_EQ(
+      work(Kernel::CastFp8, {bf16(24), one}, {one, codes, codes}, {3, 8, 0, 3}),
+      (KernelWork{48 + 8 + 512, 0, 48}));
+  EXPECT_EQ(work(Kernel::CastFp8, {bf16(24), one}, {one, codes}, {3, 8, 0, 2}),
+            (KernelWork{48 + 8 + 256, 0, 48}));
+  // 3 and 5 rows of 16 codes; 15 sums of 8 products, in bf16, or in f32 twice.
+  EXPECT_EQ(work(Kernel::LinearFp8, {codes, one, codes, one}, {bf16(15)},
+                 {3, 5, 8, 0}),
+            (KernelWork{8 * 16 + 8 + 30, 240, 15}));
+  EXPECT_EQ(work(Kernel::LinearFp8, {codes, one, codes, one}, {f32(15)},
+                 {3, 5, 8, 1}),
+            (KernelWork{8 * 16 + 8 + 120, 240, 15}));
+}
+
 TEST(Roofline, Rows) {
   EXPECT_EQ(work(Kernel::FillZero, {}, {f32(10)}), (KernelWork{40, 0, 0}));
   EXPECT_EQ(work(Kernel::Copy, {bf16(10)}, {bf16(10)}),

@@ -22,6 +22,12 @@ using Doubles = std::vector<double>;
 using Ints = std::vector<int32_t>;
 using Halves = std::vector<uint16_t>; // bf16
 
+/// A matrix of fp8 codes.
+struct Codes {
+  DType dtype;
+  std::vector<uint8_t> bytes;
+};
+
 inline Floats random(int64_t n, uint32_t seed, double scale = 1.0) {
   std::mt19937 engine(seed);
   std::normal_distribution<double> normal(0.0, scale);
@@ -56,6 +62,9 @@ struct Bound {
       : operand{DType::I32, static_cast<int64_t>(v.size())}, data(v.data()) {}
   Bound(Halves &v)
       : operand{DType::BF16, static_cast<int64_t>(v.size())}, data(v.data()) {}
+  Bound(Codes &v)
+      : operand{v.dtype, static_cast<int64_t>(v.bytes.size())},
+        data(v.bytes.data()) {}
 };
 
 /// One call with its operands bound, to be prepared and run.

@@ -175,6 +175,15 @@ TEST(PlanFile, InconsistentPlansAreRefusedWithThePlace) {
        [&](StagePlanT &p) { action(p, "0SEND_F0").channel = 1; }},
       {"a message without buffer",
        [&](StagePlanT &p) { action(p, "0SEND_F0").buffers.clear(); }},
+      {"(0SEND_F0): data of f8e5m2 between ranks",
+       [&](StagePlanT &p) {
+         action(p, "0SEND_F0").buffers[0]->dtype = DType::f8e5m2;
+       }},
+      {"data of f8e4m3 between ranks",
+       [&](StagePlanT &p) {
+         auto &reduce = instruction(p, "update", 2);
+         reduce.inputs[0]->dtype = reduce.outputs[0]->dtype = DType::f8e4m3;
+       }},
       {"a load without buffer",
        [&](StagePlanT &p) { action(p, "0LOAD0").buffers.clear(); }},
   };

@@ -67,6 +67,35 @@ TEST(KernelTable, ChecksAttentionSizes) {
             "argument 2 is 0, expected a positive size");
 }
 
+TEST(KernelTable, ChecksFp8Sizes) {
+  // 8 x 24 values are 16 x 32 codes.
+  const auto *cast = planir::findKernel("cast_fp8");
+  EXPECT_EQ(
+      planir::checkKernelSizes(*cast, {{192, 1}, {1, 512, 512}, {8, 24, 0, 3}}),
+      "");
+  EXPECT_EQ(
+      planir::checkKernelSizes(*cast, {{192, 1}, {1, 512}, {8, 24, 1, 2}}), "");
+  EXPECT_EQ(
+      planir::checkKernelSizes(*cast, {{192, 1}, {1, 512}, {8, 24, 0, 3}}),
+      "two matrices of codes go with layout 3, one with 1 or 2");
+  EXPECT_EQ(
+      planir::checkKernelSizes(*cast, {{192, 1}, {1, 192}, {8, 24, 0, 1}}),
+      "out 1 has 192 elements, expected padded R * padded C = 512");
+  EXPECT_EQ(
+      planir::checkKernelSizes(*cast, {{192, 1}, {1, 512}, {8, 24, 2, 1}}),
+      "the format is neither 0 nor 1");
+  const auto *linear = planir::findKernel("linear_fp8");
+  EXPECT_EQ(planir::checkKernelSizes(
+                *linear, {{512, 1, 512, 1}, {8 * 4}, {8, 4, 24, 0}}),
+            "");
+  EXPECT_NE(planir::checkKernelSizes(
+                *linear, {{512, 1, 512, 1}, {8 * 4}, {8, 17, 24, 0}}),
+            "");
+  EXPECT_EQ(
+      planir::kernelFlops(*linear, {{512, 1, 512, 1}, {8 * 4}, {8, 4, 24, 0}}),
+      2 * 8 * 4 * 24);
+}
+
 TEST(KernelTable, CountsFloatingPointOperations) {
   // 128 rows, 64 to 176 columns: 2 * 128 * 64 * 176.
   const int64_t flops = 2 * 128 * 64 * 176;
