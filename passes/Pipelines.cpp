@@ -51,6 +51,8 @@ void buildPartitionedPhase(OpPassManager &pm, bool elide) {
   program.addPass(dist::createReshardToCollectives());
   if (elide)
     program.addPass(dist::createFuseCollectives());
+  // Equal transfers are one by now, so that readers of one value share codes.
+  program.addPass(dist::createQuantize());
   program.addPass(dist::createBucketCollectives());
   program.addPass(dist::createVerifyPartitioned());
 }

@@ -480,5 +480,6 @@ def Train_CrossEntropyLossOp : Train_ForwardOp<"cross_entropy_loss", [
 }
 
 include "dialect/Train/TrainGradOps.td"
+include "dialect/Train/TrainFp8Ops.td"
 
 #endif // RECKON_DIALECT_TRAIN_OPS_TD

@@ -17,9 +17,10 @@ void keys::addTrainingKeys(Rows &rows) {
   rows.number(Kind::Integer, "training.train_steps", "1000", 1, 1e12,
               "Optimizer steps; the horizon of the learning-rate schedule.");
   rows.words(
-      Kind::Word, "training.precision", "bf16", "fp32|bf16|fp8", "fp32|bf16",
+      Kind::Word, "training.precision", "bf16", "fp32|bf16|fp8", "",
       "bf16 keeps activations and parameters in bf16; sums, gradients, main "
-      "weights and optimizer states are fp32.");
+      "weights and optimizer states are fp32. fp8 is bf16 whose decoder layers "
+      "multiply in fp8.");
   rows.words(Kind::Word, "training.grad_reduce_dtype", "fp32", "fp32|bf16",
              "fp32", "Type in which gradients are accumulated and reduced.");
   rows.section("training.optimizer", "The optimizer. Optional.");

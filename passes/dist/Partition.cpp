@@ -60,6 +60,21 @@ class PartitionPass
     return success();
   }
 
+  /// Notes on a linear the axes that split each operand, but for dp: replicas
+  /// have rows of their own, and quantize them on their own.
+  void annotateOperands(Operation *op) {
+    Builder b(&getContext());
+    llvm::SmallVector<Attribute> operands;
+    for (Value operand : op->getOperands()) {
+      Axes axes;
+      for (const Axes &dim : shardingOf(operand).dims)
+        llvm::copy_if(dim, std::back_inserter(axes),
+                      [](const std::string &axis) { return axis != "dp"; });
+      operands.push_back(strings(b, axes));
+    }
+    op->setAttr(operandAxesAttrName, b.getArrayAttr(operands));
+  }
+
   /// Notes on operations what their kernels must know of the split.
   void annotate(Operation *op, MeshOp mesh) {
     Builder b(&getContext());
@@ -72,6 +87,10 @@ class PartitionPass
     if (auto loss = dyn_cast<train::CrossEntropyLossOp>(op))
       op->setAttr("replica_axes",
                   strings(b, replicas(shardingOf(loss.getLse()), mesh)));
+    if (getOperation().getPrecision() == "fp8" &&
+        isa<train::LinearOp, train::LinearGradInputOp,
+            train::LinearGradWeightOp>(op))
+      annotateOperands(op);
     auto rule = dyn_cast<train::ShardingRuleOpInterface>(op);
     if (!rule || !op->getName().hasInterface<train::ShardingRuleOpInterface>())
       return;

@@ -26,6 +26,10 @@ MeshOp meshOf(train::ProgramOp program);
 /// The sharding that dist-apply-spec gave a state.
 Sharding shardingOf(train::StateOp state);
 
+/// On a linear of an fp8 program between dist-partition and dist-quantize: for
+/// each operand, the axes over which its largest magnitude is still to be found.
+inline constexpr llvm::StringLiteral operandAxesAttrName = "operand_axes";
+
 /// All axes of the mesh with more than one rank, in mesh order.
 Axes wideAxes(MeshOp mesh);
 

@@ -81,6 +81,32 @@ def FuseCollectives : DistPass<"dist-fuse-collectives"> {
   }];
 }
 
+def Quantize : DistPass<"dist-quantize"> {
+  let summary = "Computes the linears of decoder layers in fp8";
+  let description = [{
+    Only where the program's precision is fp8; the embedding, norms, attention
+    and the head stay in bf16. Each linear becomes a `train.linear_fp8` of codes
+    that `train.cast_fp8` makes with one scale a tensor, from the largest
+    magnitude that `train.amax` finds now. A tensor that tensor-parallel ranks
+    share is scaled alike on all of them: its maximum is all-reduced, in one
+    message for all weights of a layer and one for the maxima that are there at
+    the same time. Readers of one value share its codes.
+
+    A layer saves the transposed codes of an activation in place of the
+    activation where its backward only multiplies it, and else the largest
+    magnitudes that its backward would have to find again.
+
+    ```mlir
+    %q = train.linear %n1, %w
+    // becomes
+    %n1_amax = train.amax %n1
+    %n1_s, %n1_c, %n1_t = train.cast_fp8 %n1, %n1_amax straight transposed
+    %w_s, %w_c = train.cast_fp8 %w, %w_amax straight
+    %q = train.linear_fp8 %n1_c, %n1_s, %w_c, %w_s {k = 64 : i64}
+    ```
+  }];
+}
+
 def BucketCollectives : DistPass<"dist-bucket-collectives"> {
   let summary = "Merges the update's collectives layer by layer";
   let description = [{
@@ -92,7 +118,8 @@ def BucketCollectives : DistPass<"dist-bucket-collectives"> {
 def VerifyPartitioned : DistPass<"verify-partitioned"> {
   let summary = "Closes the partitioned phase";
   let description = [{
-    No `dist.reshard` and no `dist.sharding` is left; the local shapes of every
+    No `dist.reshard` and no `dist.sharding` is left; in an fp8 program no linear
+    of a decoder layer is left in another precision; the local shapes of every
     state times its ranks are its global shape; groups have the size that the
     mesh says.
   }];

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/dist/Passes.h"
+#include "passes/train/Passes.h"
 
 namespace reckon::dist {
 #define GEN_PASS_DEF_VERIFYPARTITIONED
@@ -65,6 +66,14 @@ class VerifyPartitionedPass
     return success();
   }
 
+  static bool inDecoderLayer(Operation *op) {
+    Operation *parent = op->getParentOp();
+    if (auto layer = dyn_cast<train::LayerOp>(parent))
+      return train::isDecoderLayer(layer.getName());
+    auto grad = dyn_cast<train::LayerGradOp>(parent);
+    return grad && train::isDecoderLayer(grad.getName());
+  }
+
   void runOnOperation() override {
     train::ProgramOp program = getOperation();
     MeshOp mesh = meshOf(program);
@@ -78,6 +87,12 @@ class VerifyPartitionedPass
     WalkResult walked = program.walk([&](Operation *op) {
       if (isa<ReshardOp>(op) || op->hasAttr(shardingAttrName)) {
         op->emitOpError("still speaks of shardings after partitioning");
+        return WalkResult::interrupt();
+      }
+      if (program.getPrecision() == "fp8" && inDecoderLayer(op) &&
+          isa<train::LinearOp, train::LinearGradInputOp,
+              train::LinearGradWeightOp>(op)) {
+        op->emitOpError("is not quantized, though the precision is fp8");
         return WalkResult::interrupt();
       }
       if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp, SliceOp, AllToAllOp>(

@@ -18,10 +18,9 @@ FragmentMirror::Value FragmentMirror::argument(uint64_t bytes) {
 }
 
 std::vector<FragmentMirror::Value>
-FragmentMirror::op(std::initializer_list<Value> operands,
-                   std::initializer_list<uint64_t> results,
-                   std::initializer_list<std::pair<int, int>> inPlace,
-                   uint64_t scratch) {
+FragmentMirror::op(std::vector<Value> operands,
+                   const std::vector<uint64_t> &results,
+                   std::vector<std::pair<int, int>> inPlace, uint64_t scratch) {
   int index = static_cast<int>(ops_.size());
   for (Value operand : operands)
     values_[operand].lastUse = index;
@@ -30,7 +29,7 @@ FragmentMirror::op(std::initializer_list<Value> operands,
     defined.push_back(static_cast<Value>(values_.size()));
     values_.push_back({.bytes = bytes, .begin = index, .lastUse = index});
   }
-  ops_.push_back({operands, defined, inPlace, scratch});
+  ops_.push_back({std::move(operands), defined, std::move(inPlace), scratch});
   return defined;
 }
 

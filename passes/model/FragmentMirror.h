@@ -15,7 +15,6 @@
 #include "passes/model/IntervalPacker.h"
 
 #include <cstdint>
-#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -32,15 +31,15 @@ public:
   /// operand) says that the result may take over the operand's buffer; for a
   /// result the first pair that is possible counts. `scratch` bytes live only
   /// while the op runs.
-  std::vector<Value> op(std::initializer_list<Value> operands,
-                        std::initializer_list<uint64_t> results,
-                        std::initializer_list<std::pair<int, int>> inPlace = {},
+  std::vector<Value> op(std::vector<Value> operands,
+                        const std::vector<uint64_t> &results,
+                        std::vector<std::pair<int, int>> inPlace = {},
                         uint64_t scratch = 0);
 
   /// An op with one result.
-  Value op1(std::initializer_list<Value> operands, uint64_t result,
-            std::initializer_list<std::pair<int, int>> inPlace = {}) {
-    return op(operands, {result}, inPlace)[0];
+  Value op1(std::vector<Value> operands, uint64_t result,
+            std::vector<std::pair<int, int>> inPlace = {}) {
+    return op(std::move(operands), {result}, std::move(inPlace))[0];
   }
 
   /// `value` leaves the fragment in a slot: its buffer is there.

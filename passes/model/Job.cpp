@@ -95,8 +95,6 @@ std::string model::whyNotCompilable(const Choice &choice) {
   if (choice.schedule != ScheduleKind::GPipe &&
       choice.schedule != ScheduleKind::OneFOneB)
     return std::string("pipeline_schedule ") + toString(choice.schedule);
-  if (choice.precision == Precision::Fp8)
-    return "precision fp8";
   if (std::find(choice.layout.begin(), choice.layout.end(), 0) !=
       choice.layout.end())
     return "a stage without layers";

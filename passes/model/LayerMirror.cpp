@@ -15,8 +15,8 @@ using Value = FragmentMirror::Value;
 #define RECKON_UNARY_PLACE {{0, 0}}
 
 LayerMirror::LayerMirror(const ModelDims &dims, const StageShape &shape)
-    : shape_(shape) {
-  uint64_t width = shape.precision == Precision::Bf16 ? 2 : 4;
+    : shape_(shape), dims_(dims) {
+  uint64_t width = shape.precision == Precision::Fp32 ? 4 : 2;
   uint64_t t = shape.tp;
   uint64_t tokens = shape.microBatch * dims.sequence;
   tokens_ = tokens * 4;
@@ -32,6 +32,8 @@ LayerMirror::LayerMirror(const ModelDims &dims, const StageShape &shape)
 }
 
 std::vector<uint64_t> LayerMirror::savedSizes() const {
+  if (fp8())
+    return savedSizesFp8();
   // n1, v, q, k, o, lse, x1, n2, gate, up, product
   return {part_, kvWidth_, qWidth_, kvWidth_, qWidth_, stats_,
           part_, part_,    ffn_,    ffn_,     ffn_};
@@ -61,72 +63,88 @@ Value LayerMirror::gather(FragmentMirror &f, Value part) const {
   return shape_.sequenceParallel ? f.op1({part}, hidden_) : part;
 }
 
-LayerValues LayerMirror::layerForward(FragmentMirror &f, Value x) const {
-  LayerValues l;
-  l.x = x;
+LayerValues LayerMirror::layerForward(FragmentMirror &f, Value x,
+                                      bool again) const {
+  LayerValues l = emptyLayer(x, again);
+  auto &w = l.weights;
   l.n1 = f.op1({x}, part_);
-  l.n1Whole = gather(f, l.n1);
-  Value q = f.op1({l.n1Whole}, qWidth_);
-  Value k = f.op1({l.n1Whole}, kvWidth_);
-  l.v = f.op1({l.n1Whole}, kvWidth_);
+  l.n1Whole.value = gather(f, l.n1);
+  maxima(f, {&l.n1Whole, &w[WeightQ], &w[WeightK], &w[WeightV], &w[WeightO],
+             &w[WeightGate], &w[WeightUp], &w[WeightDown]});
+  Value q = linear(f, l.n1Whole, w[WeightQ], qWidth_);
+  Value k = linear(f, l.n1Whole, w[WeightK], kvWidth_);
+  l.v = linear(f, l.n1Whole, w[WeightV], kvWidth_);
   l.q = f.op1({q}, qWidth_, RECKON_UNARY_PLACE);
   l.k = f.op1({k}, kvWidth_, RECKON_UNARY_PLACE);
   auto attention = f.op({l.q, l.k, l.v}, {qWidth_, stats_});
-  l.o = attention[0];
+  l.o = l.oWhole.value = attention[0];
   l.lse = attention[1];
-  Value projected = reduce(f, f.op1({l.o}, hidden_));
+  maxima(f, {&l.oWhole});
+  Value projected = reduce(f, linear(f, l.oWhole, w[WeightO], hidden_));
   l.x1 = f.op1({x, projected}, part_, RECKON_ADD_PLACES);
   l.n2 = f.op1({l.x1}, part_);
-  l.n2Whole = gather(f, l.n2);
-  l.gate = f.op1({l.n2Whole}, ffn_);
-  l.up = f.op1({l.n2Whole}, ffn_);
-  l.a = f.op1({l.gate, l.up}, ffn_);
+  l.n2Whole.value = gather(f, l.n2);
+  maxima(f, {&l.n2Whole});
+  l.gate = linear(f, l.n2Whole, w[WeightGate], ffn_);
+  l.up = linear(f, l.n2Whole, w[WeightUp], ffn_);
+  l.a = l.aWhole.value = f.op1({l.gate, l.up}, ffn_);
   return l;
 }
 
-Value LayerMirror::layerOutput(FragmentMirror &f,
-                               const LayerValues &layer) const {
-  Value down = reduce(f, f.op1({layer.a}, hidden_));
-  return f.op1({layer.x1, down}, part_, RECKON_ADD_PLACES);
+Value LayerMirror::layerOutput(FragmentMirror &f, LayerValues &layer) const {
+  maxima(f, {&layer.aWhole});
+  Value down = linear(f, layer.aWhole, layer.weights[WeightDown], hidden_);
+  return f.op1({layer.x1, reduce(f, down)}, part_, RECKON_ADD_PLACES);
 }
 
-Value LayerMirror::layerBackward(FragmentMirror &f, const LayerValues &l,
+Value LayerMirror::layerBackward(FragmentMirror &f, LayerValues &l,
                                  Value dy) const {
-  // Ops without results are weight gradients: they add to a state.
-  Value dyWhole = gather(f, dy);
-  f.op({dyWhole, l.a}, {});
-  Value da = f.op1({dyWhole}, ffn_);
+  auto &w = l.weights;
+  int64_t ffn = dims_.ffn / shape_.tp, queries = dims_.qWidth() / shape_.tp,
+          keys = dims_.kvWidth() / shape_.tp;
+  LinearOperand dyWhole = gradient(gather(f, dy), dims_.hidden, false);
+  maxima(f, {&dyWhole, &l.aWhole});
+  gradWeight(f, dyWhole, l.aWhole);
+  Value da = gradInput(f, dyWhole, w[WeightDown], ffn_);
   auto dmlp = f.op({da, l.gate, l.up}, {ffn_, ffn_}, {{0, 0}});
-  Value dgate = dmlp[0], dup = dmlp[1];
+  LinearOperand dgate = gradient(dmlp[0], ffn, true);
+  LinearOperand dup = gradient(dmlp[1], ffn, true);
   // The compiler walks the forward backwards: up before gate, v before k.
   // A recomputed layer has gathered its norms already.
-  Value n2 = l.n2Whole >= 0 ? l.n2Whole : gather(f, l.n2);
-  f.op({dup, n2}, {});
-  Value dn2FromUp = f.op1({dup}, hidden_);
-  f.op({dgate, n2}, {});
-  Value dn2FromGate = f.op1({dgate}, hidden_);
+  if (l.n2Whole.value < 0)
+    l.n2Whole.value = gather(f, l.n2);
+  maxima(f, {&dup, &l.n2Whole, &dgate});
+  gradWeight(f, dup, l.n2Whole);
+  Value dn2FromUp = gradInput(f, dup, w[WeightUp], hidden_);
+  gradWeight(f, dgate, l.n2Whole);
+  Value dn2FromGate = gradInput(f, dgate, w[WeightGate], hidden_);
   Value dn2 = f.op1({dn2FromUp, dn2FromGate}, hidden_, RECKON_ADD_PLACES);
   dn2 = reduce(f, dn2);
   f.op({dn2, l.x1}, {});
   Value dx1FromNorm = f.op1({dn2, l.x1}, part_, RECKON_UNARY_PLACE);
   Value dx1 = f.op1({dy, dx1FromNorm}, part_, RECKON_ADD_PLACES);
 
-  Value dx1Whole = gather(f, dx1);
-  f.op({dx1Whole, l.o}, {});
-  Value dattention = f.op1({dx1Whole}, qWidth_);
+  LinearOperand dx1Whole = gradient(gather(f, dx1), dims_.hidden, false);
+  maxima(f, {&dx1Whole, &l.oWhole});
+  gradWeight(f, dx1Whole, l.oWhole);
+  Value dattention = gradInput(f, dx1Whole, w[WeightO], qWidth_);
   auto dqkv = f.op({dattention, l.q, l.k, l.v, l.o, l.lse},
                    {qWidth_, kvWidth_, kvWidth_}, {}, stats_);
-  Value dk = f.op1({dqkv[1]}, kvWidth_, RECKON_UNARY_PLACE);
-  Value dq = f.op1({dqkv[0]}, qWidth_, RECKON_UNARY_PLACE);
-  Value dv = dqkv[2];
-  Value n1 = l.n1Whole >= 0 ? l.n1Whole : gather(f, l.n1);
-  f.op({dv, n1}, {});
-  Value dn1FromV = f.op1({dv}, hidden_);
-  f.op({dk, n1}, {});
-  Value dn1FromK = f.op1({dk}, hidden_);
+  LinearOperand dk =
+      gradient(f.op1({dqkv[1]}, kvWidth_, RECKON_UNARY_PLACE), keys, true);
+  LinearOperand dq =
+      gradient(f.op1({dqkv[0]}, qWidth_, RECKON_UNARY_PLACE), queries, true);
+  LinearOperand dv = gradient(dqkv[2], keys, true);
+  if (l.n1Whole.value < 0)
+    l.n1Whole.value = gather(f, l.n1);
+  maxima(f, {&dv, &l.n1Whole, &dk, &dq});
+  gradWeight(f, dv, l.n1Whole);
+  Value dn1FromV = gradInput(f, dv, w[WeightV], hidden_);
+  gradWeight(f, dk, l.n1Whole);
+  Value dn1FromK = gradInput(f, dk, w[WeightK], hidden_);
   Value dn1 = f.op1({dn1FromV, dn1FromK}, hidden_, RECKON_ADD_PLACES);
-  f.op({dq, n1}, {});
-  Value dn1FromQ = f.op1({dq}, hidden_);
+  gradWeight(f, dq, l.n1Whole);
+  Value dn1FromQ = gradInput(f, dq, w[WeightQ], hidden_);
   dn1 = f.op1({dn1, dn1FromQ}, hidden_, RECKON_ADD_PLACES);
   dn1 = reduce(f, dn1);
   f.op({dn1, l.x}, {});
@@ -159,32 +177,54 @@ FragmentMirror LayerMirror::forward() const {
     x = f.argument(part_);
   }
   for (int64_t layer = 0; layer < shape_.layers; ++layer) {
-    LayerValues l = layerForward(f, x);
-    if (!recompute)
-      for (Value value :
-           {l.n1, l.q, l.k, l.v, l.o, l.lse, l.x1, l.n2, l.gate, l.up, l.a})
-        f.keep(value);
+    LayerValues l = layerForward(f, x, false);
     x = layerOutput(f, l);
+    if (!recompute)
+      keepSaved(f, l);
     // The next layer's input, the head's input or the stage's output.
     f.keep(x);
   }
   return f;
 }
 
+void LayerMirror::keepSaved(FragmentMirror &f, const LayerValues &l) const {
+  for (Value value : {l.q, l.k, l.v, l.o, l.lse, l.x1, l.gate, l.up})
+    f.keep(value);
+  for (auto [value, operand] : {std::pair(l.n1, &l.n1Whole),
+                                {l.n2, &l.n2Whole},
+                                {l.a, &l.aWhole},
+                                {l.o, &l.oWhole}}) {
+    if (!operand->codesSaved) {
+      f.keep(value);
+      if (fp8())
+        f.keep(operand->amax);
+      continue;
+    }
+    f.keep(operand->scale);
+    f.keep(operand->transposed);
+  }
+  if (fp8())
+    for (const LinearOperand &weight : l.weights)
+      f.keep(weight.amax);
+}
+
 LayerValues LayerMirror::savedLayer(FragmentMirror &f, Value x) const {
-  LayerValues l;
-  l.x = x;
-  l.n1 = f.argument(part_);
+  LayerValues l = emptyLayer(x, false);
   l.q = f.argument(qWidth_);
   l.k = f.argument(kvWidth_);
   l.v = f.argument(kvWidth_);
-  l.o = f.argument(qWidth_);
+  l.o = l.oWhole.value = f.argument(qWidth_);
   l.lse = f.argument(stats_);
   l.x1 = f.argument(part_);
-  l.n2 = f.argument(part_);
   l.gate = f.argument(ffn_);
   l.up = f.argument(ffn_);
-  l.a = f.argument(ffn_);
+  if (fp8()) {
+    savedOperandsFp8(f, l);
+    return l;
+  }
+  l.n1 = f.argument(part_);
+  l.n2 = f.argument(part_);
+  l.a = l.aWhole.value = f.argument(ffn_);
   return l;
 }
 
@@ -194,8 +234,9 @@ FragmentMirror LayerMirror::backward() const {
                          : f.argument(part_);
   for (int64_t layer = shape_.layers - 1; layer >= 0; --layer) {
     Value x = f.argument(part_);
-    LayerValues l = shape_.recompute == Recompute::Full ? layerForward(f, x)
-                                                        : savedLayer(f, x);
+    LayerValues l = shape_.recompute == Recompute::Full
+                        ? layerForward(f, x, true)
+                        : savedLayer(f, x);
     dy = layerBackward(f, l, dy);
   }
   if (shape_.first)

@@ -16,6 +16,30 @@
 
 namespace reckon::model {
 
+/// A matrix that linears multiply, and in fp8 what is known of it: its largest
+/// magnitude, its scale, its codes and their transpose. -1: not (yet) there. A
+/// weight is a state and has no value.
+struct LinearOperand {
+  FragmentMirror::Value value = -1;
+  int64_t rows = 0, columns = 0;
+  bool split = false;      ///< over the tensor ranks
+  bool transposes = false; ///< a cast makes the transpose, too
+  bool codesSaved = false; ///< the backward reads codes, not the value
+  FragmentMirror::Value amax = -1, scale = -1, straight = -1, transposed = -1;
+};
+
+/// The weights of a decoder layer, in the order of their linears.
+enum LayerWeight {
+  WeightQ,
+  WeightK,
+  WeightV,
+  WeightO,
+  WeightGate,
+  WeightUp,
+  WeightDown,
+  kLayerWeights
+};
+
 /// Values of one decoder layer. Shapes: T = tokens of a micro-batch, t = TP.
 /// Under sequence parallelism x, n1, x1 and n2 have T / t tokens.
 struct LayerValues {
@@ -26,8 +50,10 @@ struct LayerValues {
   FragmentMirror::Value x1;          ///< [T, H] after attention
   FragmentMirror::Value n2;          ///< [T, H] second norm
   FragmentMirror::Value gate, up, a; ///< [T, F / t]
-  /// Norms with all tokens, where this fragment has gathered them; else -1.
-  FragmentMirror::Value n1Whole = -1, n2Whole = -1;
+  /// What the linears multiply: norms with all tokens (-1 where they are not
+  /// gathered yet), context and product, weights.
+  LinearOperand n1Whole, n2Whole, oWhole, aWhole;
+  LinearOperand weights[kLayerWeights];
 };
 
 /// Builds the fragments of one shape.
@@ -54,18 +80,39 @@ private:
   Value reduce(FragmentMirror &f, Value partial) const;
   /// All tokens of an activation.
   Value gather(FragmentMirror &f, Value part) const;
-  /// Up to the SwiGLU product: what a backward needs.
-  LayerValues layerForward(FragmentMirror &f, Value x) const;
+  /// Up to the SwiGLU product: what a backward needs. `again`: in one.
+  LayerValues layerForward(FragmentMirror &f, Value x, bool again) const;
   /// The rest of the forward: y.
-  Value layerOutput(FragmentMirror &f, const LayerValues &layer) const;
-  Value layerBackward(FragmentMirror &f, const LayerValues &layer,
-                      Value dy) const;
+  Value layerOutput(FragmentMirror &f, LayerValues &layer) const;
+  Value layerBackward(FragmentMirror &f, LayerValues &layer, Value dy) const;
+  void keepSaved(FragmentMirror &f, const LayerValues &layer) const;
   /// Forward and backward of norm, head and loss.
   Value head(FragmentMirror &f, Value x, Value targets) const;
   LayerValues savedLayer(FragmentMirror &f, Value x) const;
 
+  // Linears. In fp8 (LayerMirrorFp8.cpp) their operands are cast where they
+  // are first multiplied.
+  bool fp8() const { return shape_.precision == Precision::Fp8; }
+  /// Operands of a layer that are not there yet.
+  LayerValues emptyLayer(Value x, bool again) const;
+  LinearOperand gradient(Value dy, int64_t columns, bool split) const;
+  /// Finds the largest magnitudes that are unknown; those of split operands
+  /// are reduced together.
+  void maxima(FragmentMirror &f, std::vector<LinearOperand *> operands) const;
+  void cast(FragmentMirror &f, LinearOperand &operand, bool straight,
+            bool transposed) const;
+  Value linear(FragmentMirror &f, LinearOperand &x, LinearOperand weight,
+               uint64_t bytes) const;
+  void gradWeight(FragmentMirror &f, LinearOperand &dy, LinearOperand &x) const;
+  Value gradInput(FragmentMirror &f, LinearOperand &dy, LinearOperand weight,
+                  uint64_t bytes) const;
+  std::vector<uint64_t> savedSizesFp8() const;
+  void savedOperandsFp8(FragmentMirror &f, LayerValues &layer) const;
+
   StageShape shape_;
-  uint64_t tokens_, hidden_, part_, qWidth_, kvWidth_, ffn_, stats_, logits_, rows_;
+  ModelDims dims_;
+  uint64_t tokens_, hidden_, part_, qWidth_, kvWidth_, ffn_, stats_, logits_,
+      rows_;
 };
 
 } // namespace reckon::model

@@ -67,7 +67,7 @@ struct ParameterStates {
     bool sharded = choice.zero >= 1 && choice.dp > 1;
     int64_t shard = sharded ? shardElements(elements, choice.dp) : elements;
     int64_t padded = sharded ? shard * choice.dp : elements;
-    uint64_t width = choice.precision == Precision::Bf16 ? 2 : 4;
+    uint64_t width = choice.precision == Precision::Fp32 ? 4 : 2;
     parameterBytes = padded * width;
     gradient = padded * 4;
     mainWeight = choice.precision == Precision::Fp32 ? 0 : shard * 4;
@@ -118,8 +118,9 @@ FragmentMemory StageModel::makeFragments(const StageShape &shape) {
   StageShape one = shape;
   one.microBatch = 1;
   // Packing only compares and adds sizes: when no size of one sequence is
-  // rounded up, that of b sequences is b times as large.
-  if (shape.microBatch == 1 || !LayerMirror(dims_, one).aligned())
+  // rounded up, that of b sequences is b times as large. In fp8 not all of them
+  // depend on the batch.
+  if (shape.microBatch == 1 || shape.precision == Precision::Fp8 || !LayerMirror(dims_, one).aligned())
     return fragmentMemory(dims_, shape);
   uint64_t b = shape.microBatch;
   FragmentMemory memory = fragments(one);
@@ -167,7 +168,7 @@ StageModel::slotSizes(const model::Choice &choice, int64_t stage) {
   auto counts =
       slotCounts(choice.schedule, choice.pp, choice.numMicroBatches, stage);
   uint64_t tokens = choice.microBatch * dims_.sequence;
-  uint64_t width = choice.precision == Precision::Bf16 ? 2 : 4;
+  uint64_t width = choice.precision == Precision::Fp32 ? 4 : 2;
   uint64_t hidden = tokens * dims_.hidden * width;
   if (choice.sequenceParallel)
     hidden /= choice.tp;

@@ -21,7 +21,7 @@ int64_t reckon::planir::tensorBytes(Value value) {
 
 train::AccumulateOp reckon::planir::fusedAccumulate(Operation *op) {
   if (!isa<train::LinearGradWeightOp, train::RmsNormGradWeightOp,
-           train::EmbeddingGradOp>(op) ||
+           train::EmbeddingGradOp, train::LinearFp8Op>(op) ||
       !op->getResult(0).hasOneUse())
     return nullptr;
   return dyn_cast<train::AccumulateOp>(*op->getResult(0).user_begin());

@@ -180,6 +180,17 @@ void FragmentLowering::launch(Operation *op, StringRef kernel, ValueRange ins,
                    locationName(op->getLoc()));
 }
 
+void FragmentLowering::linearFp8(train::LinearFp8Op op, Value out,
+                                 ExprAttr acc) {
+  auto type = tensorType(op.getResult());
+  launch(op, "linear_fp8",
+         {place(op.getA()), place(op.getAScale()), place(op.getB()),
+          place(op.getBScale())},
+         out,
+         {constant(type.getDimSize(0)), constant(type.getDimSize(1)),
+          constant(op.getK()), acc});
+}
+
 LogicalResult FragmentLowering::lowerAccumulate(train::AccumulateOp op) {
   Operation *producer = op.getValue().getDefiningOp();
   // The first micro-batch overwrites, unless this fragment added already.
@@ -194,6 +205,10 @@ LogicalResult FragmentLowering::lowerAccumulate(train::AccumulateOp op) {
             grad, "linear_grad_weight",
             {place(grad.getDy()), place(grad.getX())}, out,
             {constant(type.getDimSize(0)), constant(type.getDimSize(1)), acc});
+        return success();
+      })
+      .Case<train::LinearFp8Op>([&](auto grad) -> LogicalResult {
+        linearFp8(grad, out, acc);
         return success();
       })
       .Case<train::RmsNormGradWeightOp>([&](auto grad) -> LogicalResult {
@@ -271,6 +286,26 @@ LogicalResult FragmentLowering::lowerCompute(Operation *op) {
             op, "linear_grad_input", {place(op.getDy()), place(op.getWeight())},
             place(op.getResult()),
             {constant(weight.getDimSize(0)), constant(weight.getDimSize(1))});
+        return success();
+      })
+      .Case([&](AmaxOp op) -> LogicalResult {
+        launch(op, "amax", place(op.getX()), place(op.getResult()));
+        return success();
+      })
+      .Case([&](CastFp8Op op) -> LogicalResult {
+        SmallVector<Value> outs = llvm::map_to_vector(
+            op.getResults(), [&](Value value) { return place(value); });
+        bool e5m2 = isa<Float8E5M2Type>(
+            tensorType(op.getCodes().front()).getElementType());
+        launch(op, "cast_fp8", {place(op.getX()), place(op.getAmax())}, outs,
+               {constant(tensorType(op.getX()).getDimSize(0)),
+                constant(columns(op.getX())), constant(e5m2 ? 1 : 0),
+                constant((op.getStraight() ? 1 : 0) +
+                         (op.getTransposed() ? 2 : 0))});
+        return success();
+      })
+      .Case([&](LinearFp8Op op) -> LogicalResult {
+        linearFp8(op, place(op.getResult()), constant(0));
         return success();
       })
       .Case([&](RopeOp op) -> LogicalResult {

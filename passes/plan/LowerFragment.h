@@ -37,6 +37,7 @@ private:
   void launch(mlir::Operation *op, llvm::StringRef kernel, mlir::ValueRange ins,
               mlir::ValueRange outs, llvm::ArrayRef<ExprAttr> args = {},
               llvm::ArrayRef<double> floats = {});
+  void linearFp8(train::LinearFp8Op op, mlir::Value out, ExprAttr acc);
   mlir::LogicalResult lowerOp(mlir::Operation *op);
   mlir::LogicalResult lowerCompute(mlir::Operation *op);
   mlir::LogicalResult lowerAccumulate(train::AccumulateOp op);

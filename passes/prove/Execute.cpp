@@ -129,6 +129,7 @@ static unsigned updatedOutputs(const InstructionT &source,
   case Kernel::rms_norm_grad_weight:
     return accumulates(1);
   case Kernel::embedding_grad:
+  case Kernel::linear_fp8:
     return accumulates(3);
   case Kernel::cross_entropy_loss:
     return 2;

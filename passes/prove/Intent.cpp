@@ -21,7 +21,8 @@ Intent prove::intentOf(const Spec &spec) {
     intent.rope = {*model.ropeTheta, *scaling.factor, *scaling.lowFreqFactor,
                    *scaling.highFreqFactor,
                    static_cast<double>(*scaling.originalMaxPositionEmbeddings)};
-  intent.bf16 = *training.precision == Precision::Bf16;
+  intent.bf16 = *training.precision != Precision::Fp32;
+  intent.fp8 = *training.precision == Precision::Fp8;
   intent.globalBatch = *training.globalBatchSize;
   intent.seed = *training.seed;
   const OptimizerSpec &adamw = training.optimizer;

@@ -24,7 +24,8 @@ struct Intent {
   /// theta, factor, low and high frequency factor, original length; the
   /// factor is 1 without scaling.
   std::array<double, 5> rope{};
-  bool bf16 = false;
+  bool bf16 = false;       ///< of activations and parameters
+  bool fp8 = false;        ///< then: the decoder layers' linears multiply codes
   int64_t globalBatch = 0; ///< sequences of a step
   int64_t seed = 0;
   double lr = 0, minLr = 0, beta1 = 0, beta2 = 0, eps = 0, weightDecay = 0,

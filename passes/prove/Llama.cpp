@@ -111,17 +111,18 @@ TermId Llama::rmsNorm(TermId x, const std::string &name) {
                 {intent_.rmsNormEps}, {x, weight(name)});
 }
 
-/// Rows and columns of this rank's part of a matrix.
-static std::pair<int64_t, int64_t> localShape(const model::Parameter &matrix,
-                                              int64_t tp) {
+std::pair<int64_t, int64_t> Llama::localShape(const std::string &name) const {
+  const model::Parameter &matrix = parameters_.at(name);
   int64_t shape[2] = {matrix.shape[0], matrix.shape[1]};
   if (matrix.tpDim)
-    shape[*matrix.tpDim] /= tp;
+    shape[*matrix.tpDim] /= tp_;
   return {shape[0], shape[1]};
 }
 
 TermId Llama::linear(TermId x, const std::string &name) {
-  auto [n, k] = localShape(parameters_.at(name), tp_);
+  if (inFp8(name))
+    return linearFp8(x, name);
+  auto [n, k] = localShape(name);
   return activation(Kernel::linear, {constant(n), constant(k)}, {},
                     {x, weight(name)}, n);
 }
@@ -146,7 +147,9 @@ TermId Llama::rope(TermId x, int64_t heads, bool inverse) {
 // --- Derivatives ------------------------------------------------------------
 
 TermId Llama::gradInput(TermId dy, const std::string &name) {
-  auto [n, k] = localShape(parameters_.at(name), tp_);
+  if (inFp8(name))
+    return gradInputFp8(dy, name);
+  auto [n, k] = localShape(name);
   return activation(Kernel::linear_grad_input, {constant(n), constant(k)}, {},
                     {dy, weight(name)}, k);
 }
@@ -166,7 +169,9 @@ void Llama::accumulate(const std::string &name, Kernel kernel,
 }
 
 void Llama::gradWeight(TermId dy, TermId x, const std::string &name) {
-  auto [n, k] = localShape(parameters_.at(name), tp_);
+  if (inFp8(name))
+    return gradWeightFp8(dy, x, name);
+  auto [n, k] = localShape(name);
   accumulate(name, Kernel::linear_grad_weight, {constant(n), constant(k)}, {},
              {dy, x});
 }

@@ -73,6 +73,10 @@ public:
 
 private:
   struct Saved;
+  /// A matrix in fp8: codes, their transpose, one scale.
+  struct Codes {
+    TermId codes, transposed, scale;
+  };
   TermId weight(const std::string &name) const;
   int64_t localElements(const model::Parameter &parameter) const;
   FnId constant(int64_t value) { return terms_.functions().constant(value); }
@@ -99,6 +103,20 @@ private:
   TermId gradInput(TermId dy, const std::string &name);
   void gradWeight(TermId dy, TermId x, const std::string &name);
   TermId gradNorm(TermId dy, TermId x, const std::string &name);
+  /// Rows and columns of this rank's part of a matrix.
+  std::pair<int64_t, int64_t> localShape(const std::string &name) const;
+
+  // Linears in fp8 (LlamaFp8.cpp).
+  bool inFp8(const std::string &name) const;
+  Codes quantize(TermId x, int64_t rows, int64_t columns, bool split,
+                 bool gradient);
+  Codes quantizeWeight(const std::string &name);
+  Codes quantizeInput(TermId x, const std::string &name);
+  Codes quantizeGradient(TermId dy, const std::string &name);
+  TermId linearFp8(TermId x, const std::string &name);
+  TermId gradInputFp8(TermId dy, const std::string &name);
+  void gradWeightFp8(TermId dy, TermId x, const std::string &name);
+
   void accumulate(const std::string &name, plan::Kernel kernel,
                   std::vector<FnId> args, std::vector<double> floats,
                   std::vector<TermId> inputs);

@@ -125,7 +125,9 @@ private:
     auto i64 = [](auto value) { return static_cast<int64_t>(value); };
     RECKON_TRY(equal("the model", plan.name, intent_.name));
     RECKON_TRY(equal("the precision", plan.precision,
-                     std::string(intent_.bf16 ? "bf16" : "fp32")));
+                     std::string(intent_.fp8    ? "fp8"
+                                 : intent_.bf16 ? "bf16"
+                                                : "fp32")));
     RECKON_TRY(equal("the seed", i64(plan.seed), intent_.seed));
     RECKON_TRY(equal("the sequence length", i64(plan.sequence_length),
                      intent_.dims.sequence));

@@ -121,6 +121,12 @@ TermId TermTable::kernel(Kernel kernel, std::span<const FnId> args,
     TermId swapped[] = {inputs[1], inputs[0]};
     return intern(term, args, floats, swapped);
   }
+  if (kernel == Kernel::cast_fp8 && args.size() == 4 &&
+      functions_.isConstant(args[3])) {
+    if (output == 1 && functions_.low(args[3]) == 2)
+      term.output = 2;
+    return intern(term, args.first(3), floats, inputs);
+  }
   return intern(term, args, floats, inputs);
 }
 

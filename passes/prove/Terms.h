@@ -62,6 +62,8 @@ public:
 
   TermId symbol(const std::string &name, int64_t number, plan::DType dtype,
                 int64_t bytes);
+  /// The scale and the codes of a cast are the same whichever others it gives
+  /// (the argument LAYOUT): codes are output 1, transposed ones output 2.
   TermId kernel(plan::Kernel kernel, std::span<const FnId> args,
                 std::span<const double> floats, std::span<const TermId> inputs,
                 unsigned output, plan::DType dtype, int64_t bytes);

@@ -28,9 +28,9 @@ class Accounting(unittest.TestCase):
     def tearDownClass(cls):
         cls.work.__exit__()
 
-    def test_every_layout_in_both_precisions(self):
+    def test_every_layout_in_every_precision(self):
         for name, changes in LAYOUTS.items():
-            for precision in ("fp32", "bf16"):
+            for precision in ("fp32", "bf16", "fp8"):
                 for recompute in ("none", "full"):
                     with self.subTest(name, precision=precision,
                                       recompute=recompute):

@@ -99,12 +99,13 @@ class Layouts(unittest.TestCase):
               f"{predicted}, allocated by rank {got}")
         self.assertEqual(got, want)
 
-    def check_bf16(self, name, changes):
-        spec = tiny(**{**changes, "training.precision": "bf16"})
-        plan = self.work.compile(spec, name + "-bf16")
-        where, _ = self.work.run(plan, name + "-bf16", harness.world(spec),
+    def check_bytes(self, name, changes, precision):
+        spec = tiny(**{**changes, "training.precision": precision})
+        name += "-" + precision
+        plan = self.work.compile(spec, name)
+        where, _ = self.work.run(plan, name, harness.world(spec),
                                  "--steps", "1")
-        self.check_memory(spec, name + "-bf16", where)
+        self.check_memory(spec, name, where)
 
 
 for layout, changes in LAYOUTS.items():
@@ -112,9 +113,11 @@ for layout, changes in LAYOUTS.items():
         self.check(layout, changes)
     setattr(Layouts, "test_" + layout.replace("-", "_"), case)
 
-    def bf16(self, layout=layout, changes=changes):
-        self.check_bf16(layout, changes)
-    setattr(Layouts, "test_memory_bf16_" + layout.replace("-", "_"), bf16)
+    for precision in ("bf16", "fp8"):
+        def memory(self, layout=layout, changes=changes, precision=precision):
+            self.check_bytes(layout, changes, precision)
+        setattr(Layouts, f"test_memory_{precision}_" +
+                layout.replace("-", "_"), memory)
 
 
 if __name__ == "__main__":

@@ -225,13 +225,11 @@ private:
                      .tp = c.tp,
                      .sequenceParallel = c.sequenceParallel,
                      .microBatch = c.microBatch,
-                     .precision = c.precision == Precision::Fp32
-                                      ? Precision::Fp32
-                                      : Precision::Bf16,
+                     .precision = c.precision,
                      .recompute = Recompute::None};
     return lanes_.get(
         {shape.layers, shape.first, shape.last, c.tp, c.sequenceParallel, c.cp,
-         c.microBatch, shape.precision == Precision::Fp32,
+         c.microBatch, static_cast<int64_t>(shape.precision),
          (some ? 1 : 0) + (all ? 2 : 0) +
              (c.recompute == Recompute::Selective ? 4 : 0)},
         [&] {

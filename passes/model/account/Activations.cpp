@@ -6,6 +6,7 @@
 #include "passes/model/account/Activations.h"
 
 #include "passes/model/Layout.h"
+#include "runtime/base/Fp8Layout.h"
 
 #include <algorithm>
 #include <cmath>
@@ -50,7 +51,11 @@ public:
     a.mlp = exact_ ? (m_.gated ? 3 : 2) * product
                    : bytes(perInner * tokens_ * inner / t);
     uint64_t context = bytes(2 * width_ * tokens_ * m_.contextWidth() / t);
-    a.matmulInputs = 2 * a.input + context + product;
+    uint64_t norms = 2 * a.input; // what is saved of the norms' outputs
+    bool codes = exact_ && c_.precision == Precision::Fp8;
+    if (codes)
+      saveCodes(a, norms, product, inner / t);
+    a.matmulInputs = norms + context + product;
     a.matmulGradients =
         2 * a.input + (m_.gated ? 2 : 1) * product +
         bytes(2 * width_ * tokens_ *
@@ -68,7 +73,7 @@ public:
       a.matmulGradients +=
           bytes(2 * width_ * (rows * h + (m_.gated ? 2 : 1) * expertInner));
     }
-    if (c_.precision == Precision::Fp8)
+    if (c_.precision == Precision::Fp8 && !codes)
       saveInputsInFp8(a);
 
     uint64_t whole = a.whole();
@@ -76,7 +81,7 @@ public:
       a.selective = bytes(p_.selectiveKeep * static_cast<double>(whole));
     else if (exact_)
       // Norm outputs and the products of the MLPs are cheap to compute again.
-      a.selective = whole - 2 * a.input - product - routedProduct;
+      a.selective = whole - norms - product - routedProduct;
     else
       a.selective = whole - a.scores;
     return a;
@@ -98,6 +103,30 @@ public:
   }
 
 private:
+  /// Ours save the transposed codes of what the backward only multiplies, norms
+  /// and products of the MLPs, each with its scale; and the largest magnitudes
+  /// that a cast in the backward needs: of the context, of seven weights, and
+  /// of norms that are gathered, which stay as they are.
+  void saveCodes(LayerActivations &a, uint64_t &norms, uint64_t &product,
+                 double inner) const {
+    uint64_t scalar = alignUp(4);
+    auto codes = [&](double columns) {
+      return scalar + alignUp(static_cast<uint64_t>(
+                          fp8Codes(static_cast<int64_t>(tokens_),
+                                   static_cast<int64_t>(columns))));
+    };
+    uint64_t wholeNorms = norms, wholeProduct = product;
+    if (c_.sequenceParallel)
+      norms += 2 * scalar;
+    else
+      norms = 2 * codes(static_cast<double>(m_.hidden));
+    if (inner > 0)
+      product = codes(inner);
+    a.norms += norms - wholeNorms;
+    a.attention += 5 * scalar;
+    a.mlp += product - wholeProduct + 3 * scalar;
+  }
+
   void saveInputsInFp8(LayerActivations &a) const {
     double less = (2 - p_.fp8Inputs) / 2;
     auto shrink = [&](uint64_t &part, uint64_t inputs) {

@@ -29,7 +29,8 @@ template <typename Visit> void compilable(const ModelShape &m, Visit visit) {
                 for (auto recompute : {Recompute::None, Recompute::Full})
                   for (auto kind :
                        {ScheduleKind::GPipe, ScheduleKind::OneFOneB})
-                    for (auto precision : {Precision::Fp32, Precision::Bf16}) {
+                    for (auto precision :
+                         {Precision::Fp32, Precision::Bf16, Precision::Fp8}) {
                       model::Choice c{.tp = tp,
                                       .sequenceParallel = sequence && tp > 1,
                                       .pp = pp,

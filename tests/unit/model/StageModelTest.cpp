@@ -167,6 +167,50 @@ TEST(StageModel, StashOfALayer) {
   EXPECT_DOUBLE_EQ((whole - 4.0 * 8192 * 64) / (8192.0 * 8192.0), 33.5);
 }
 
+TEST(StageModel, StashOfALayerInFp8) {
+  StageShape shape{
+      .layers = 20, .tp = 8, .microBatch = 1, .precision = Precision::Fp8};
+  // Of StashOfALayer's units: x1 and the layer's output 2; q, k, v, o and gate
+  // and up as before; codes of n1, n2 and the product, half of what they were;
+  // 3 scales, the maxima of o and of 7 weights, 256 bytes each.
+  double u = 2.0 * 8192 * 8192;
+  double layer = u * (2 + (2 + 0.25 + 7) / 8) + u * (2 + 3.5 / 8) / 2 +
+                 4.0 * 8192 * 64 / 8 + 11 * 256;
+  FragmentMemory memory = fragmentMemory(k70B, shape);
+  EXPECT_DOUBLE_EQ(static_cast<double>(memory.stashBytes), 20 * layer - u);
+  // Codes of the widest weight, 28672 x 8192 / 8, and of its input.
+  EXPECT_GT(memory.forwardWorkspace, 8192ull * 28672 / 8);
+
+  // With sequence parallelism a rank's part of the norms stays in bf16, and the
+  // maximum of all of each.
+  shape.sequenceParallel = true;
+  layer = u * (4 + 2 + 0.25 + 7) / 8 + u * 3.5 / 8 / 2 + 4.0 * 8192 * 64 / 8 +
+          11 * 256;
+  memory = fragmentMemory(k70B, shape);
+  EXPECT_DOUBLE_EQ(static_cast<double>(memory.stashBytes), 20 * layer - u / 8);
+
+  // States are those of bf16.
+  StageModel model(k70B, 0);
+  model::Choice fp8 = thousand();
+  fp8.precision = Precision::Fp8;
+  StageMemory a = model.memory(fp8, 1), b = model.memory(thousand(), 1);
+  EXPECT_EQ(a.parameters, b.parameters);
+  EXPECT_EQ(a.gradients, b.gradients);
+  EXPECT_EQ(a.optimizer, b.optimizer);
+  EXPECT_EQ(a.communication, b.communication);
+}
+
+TEST(StageModel, Fp8CodesArePadded) {
+  // 33 tokens of 60 and 100 columns are 48 x 64 and 48 x 112 codes.
+  StageShape shape{.layers = 1, .microBatch = 1, .precision = Precision::Fp8};
+  std::vector<uint64_t> saved = fragmentMemory(kOdd, shape).saved;
+  ASSERT_EQ(saved.size(), 22u);
+  for (size_t i = 0; i < 8; ++i) // 7 maxima and n1's scale
+    EXPECT_EQ(saved[i], 4u);
+  EXPECT_EQ(saved[8], 48u * 64);
+  EXPECT_EQ(saved.back(), 48u * 112);
+}
+
 TEST(StageModel, FullRecomputeSavesOneActivationALayer) {
   StageShape shape{
       .layers = 20, .tp = 8, .microBatch = 2, .recompute = Recompute::Full};
@@ -227,7 +271,8 @@ TEST(StageModel, ScalingABatchIsExact) {
 TEST(StageModel, SumsEqualTheLayout) {
   for (int64_t pp : {1, 2, 3})
     for (int64_t zero : {0, 1})
-      for (Precision precision : {Precision::Fp32, Precision::Bf16})
+      for (Precision precision :
+           {Precision::Fp32, Precision::Bf16, Precision::Fp8})
         for (Recompute recompute : {Recompute::None, Recompute::Full})
           for (ScheduleKind kind :
                {ScheduleKind::GPipe, ScheduleKind::OneFOneB}) {

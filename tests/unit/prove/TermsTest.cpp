@@ -81,6 +81,27 @@ TEST_F(Values, EqualTermsHaveOneNumber) {
   EXPECT_NE(terms.cast(x, DType::bf16), x);
 }
 
+TEST_F(Values, CastsToFp8AreEqualWhateverElseTheyMake) {
+  TermId x = symbol("x"), amax = symbol("amax", 4);
+  auto cast = [&](int64_t layout, unsigned output, int64_t format = 0,
+                  bool swapped = false) {
+    FnId args[] = {functions.constant(4), functions.constant(8),
+                   functions.constant(format), functions.constant(layout)};
+    TermId inputs[] = {swapped ? amax : x, swapped ? x : amax};
+    return terms.kernel(Kernel::cast_fp8, args, {}, inputs, output,
+                        output ? DType::f8e4m3 : DType::f32, 256);
+  };
+  constexpr int64_t straight = 1, transposed = 2, both = 3;
+  EXPECT_EQ(cast(straight, 1), cast(both, 1));
+  EXPECT_EQ(cast(transposed, 1), cast(both, 2));
+  EXPECT_EQ(cast(straight, 0), cast(both, 0));
+  EXPECT_EQ(cast(transposed, 0), cast(both, 0));
+  // But not codes and their transpose, nor two formats, nor two tensors.
+  EXPECT_NE(cast(straight, 1), cast(transposed, 1));
+  EXPECT_NE(cast(both, 0, 0), cast(both, 0, 1));
+  EXPECT_NE(cast(both, 1), cast(both, 1, 0, true));
+}
+
 TEST_F(Values, ManyTermsStayDistinct) {
   std::vector<TermId> all;
   TermId x = symbol("x");

@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"none", "null", "{rope_type: default}", "{rope_type: none}"},
                 {"{rope_type: yarn, factor: 2}", "{rope_type: longrope}"}},
         Support{"cluster.calibration", {"none"}, {}},
-        Support{"training.precision", {"fp32", "bf16"}, {"fp8"}},
+        Support{"training.precision", {"fp32", "bf16", "fp8"}, {}},
         Support{"training.grad_reduce_dtype", {"fp32"}, {"bf16"}},
         Support{
             "training.data",
