@@ -55,6 +55,12 @@ PrepareFunction prepareFunction(Kernel kernel) {
     return prepareClipFactor;
   case Kernel::Adamw:
     return prepareAdamw;
+  case Kernel::Amax:
+    return prepareAmax;
+  case Kernel::CastFp8:
+    return prepareCastFp8;
+  case Kernel::LinearFp8:
+    return prepareLinearFp8;
   default:
     return nullptr;
   }

@@ -104,6 +104,10 @@ Prepared prepareCrossEntropyGrad(const CudaContext &, const KernelCall &);
 Prepared prepareSumSquares(const CudaContext &, const KernelCall &);
 Prepared prepareClipFactor(const CudaContext &, const KernelCall &);
 Prepared prepareAdamw(const CudaContext &, const KernelCall &);
+// PrepareFp8.cpp
+Prepared prepareAmax(const CudaContext &, const KernelCall &);
+Prepared prepareCastFp8(const CudaContext &, const KernelCall &);
+Prepared prepareLinearFp8(const CudaContext &, const KernelCall &);
 
 } // namespace reckon::cuda
 

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/selftest/Compare.h"
 
+#include "runtime/device/kernels/Fp8.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -24,6 +26,14 @@ double number(double value) { return value; }
 double number(int32_t value) { return value; }
 double number(uint16_t bf16) {
   return std::bit_cast<float>(uint32_t(bf16) << 16);
+}
+
+/// A code of fp8.
+template <device::Fp8 format> struct Code {
+  uint8_t bits;
+};
+template <device::Fp8 format> double number(Code<format> code) {
+  return device::fromFp8<format>(code.bits);
 }
 
 template <typename T>
@@ -86,6 +96,10 @@ Difference compare(const device::Operand &operand, const Tolerance &tolerance,
     return compareAs<uint16_t>(n, tolerance, got, want);
   case DType::I32:
     return compareAs<int32_t>(n, tolerance, got, want);
+  case DType::F8E4M3:
+    return compareAs<Code<device::Fp8::E4M3>>(n, tolerance, got, want);
+  case DType::F8E5M2:
+    return compareAs<Code<device::Fp8::E5M2>>(n, tolerance, got, want);
   default:
     break;
   }

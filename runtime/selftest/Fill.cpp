@@ -3,6 +3,7 @@
 // Part of Reckon, under the Apache License v2.0.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/device/kernels/Fp8.h"
 #include "runtime/selftest/KernelCheck.h"
 
 #include <bit>
@@ -80,6 +81,14 @@ void fillOperand(const device::Operand &operand, const Content &content,
     each<float>(values, n, number);
   else if (operand.dtype == DType::F64)
     each<double>(values, n, number);
+  else if (operand.dtype == DType::F8E4M3)
+    each<uint8_t>(values, n, [&](int64_t i) {
+      return device::toFp8<device::Fp8::E4M3>(static_cast<float>(number(i)));
+    });
+  else if (operand.dtype == DType::F8E5M2)
+    each<uint8_t>(values, n, [&](int64_t i) {
+      return device::toFp8<device::Fp8::E5M2>(static_cast<float>(number(i)));
+    });
   else {
     RECKON_CHECK(operand.dtype == DType::BF16);
     each<uint16_t>(values, n, [&](int64_t i) {

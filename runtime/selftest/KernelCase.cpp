@@ -35,6 +35,7 @@ std::vector<KernelCase> kernelCases(Sizes sizes) {
     addModelCases(sizes, dtype, cases);
     addLossCases(sizes, dtype, cases);
   }
+  addFp8Cases(sizes, cases);
   std::stable_sort(cases.begin(), cases.end(),
                    [](const KernelCase &a, const KernelCase &b) {
                      return a.kernel < b.kernel;

@@ -100,6 +100,7 @@ void addModelCases(Sizes sizes, device::DType dtype,
                    std::vector<KernelCase> &cases);
 void addLossCases(Sizes sizes, device::DType dtype,
                   std::vector<KernelCase> &cases);
+void addFp8Cases(Sizes sizes, std::vector<KernelCase> &cases);
 
 // --- For writing cases ------------------------------------------------------
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/cuda/emulated/ReferenceMatmul.h"
 
+#include "runtime/base/Fp8Layout.h"
 #include "runtime/cuda/Check.h"
 #include "runtime/device/kernels/CpuMatmul.h"
 
@@ -25,7 +26,9 @@ public:
       : matmul_(matmul), operands_(operands) {}
 
   State advance() override {
-    Status status = matmul_.run(operands_.a, operands_.b, operands_.c);
+    float factor =
+        operands_.scaleA ? *operands_.scaleA * *operands_.scaleB : 1.0f;
+    Status status = matmul_.run(operands_.a, operands_.b, operands_.c, factor);
     if (status.ok())
       return State::Done;
     failure_ = status.error().message;
@@ -71,13 +74,18 @@ public:
 
   Result<std::unique_ptr<PreparedMatmul>> prepare(const MatmulShape &shape,
                                                   int) override {
-    bool plain =
-        shape.a == shape.b && (shape.a == DType::F32 || shape.a == DType::BF16);
+    auto isCode = [](DType type) {
+      return type == DType::F8E4M3 || type == DType::F8E5M2;
+    };
+    bool codes = isCode(shape.a) && isCode(shape.b) && !shape.transposeA &&
+                 shape.transposeB && shape.k == fp8Padded(shape.k);
+    bool plain = codes || (shape.a == shape.b &&
+                           (shape.a == DType::F32 || shape.a == DType::BF16));
     bool result = shape.c == DType::F32 ||
-                  (shape.a == DType::BF16 && shape.c == DType::BF16);
+                  (shape.a != DType::F32 && shape.c == DType::BF16);
     if (!plain || !result || (shape.accumulate && shape.c != DType::F32))
       return makeError(ExitCode::Incompatible,
-                       "expected a product of f32 or bf16 operands, got " +
+                       "expected a product of f32, bf16 or fp8 operands, got " +
                            std::string(device::dtypeName(shape.a)) + " by " +
                            std::string(device::dtypeName(shape.b)) + " into " +
                            std::string(device::dtypeName(shape.c)) +
@@ -89,7 +97,8 @@ public:
                                    .to = shape.c,
                                    .transposeA = shape.transposeA,
                                    .transposeB = shape.transposeB,
-                                   .accumulate = shape.accumulate});
+                                   .accumulate = shape.accumulate,
+                                   .fromB = shape.b});
     if (!product)
       return product.error();
     return std::unique_ptr<PreparedMatmul>(

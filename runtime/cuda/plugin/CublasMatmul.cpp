@@ -54,6 +54,10 @@ std::optional<cudaDataType_t> cudaType(DType dtype) {
     return CUDA_R_32F;
   case DType::BF16:
     return CUDA_R_16BF;
+  case DType::F8E4M3:
+    return CUDA_R_8F_E4M3;
+  case DType::F8E5M2:
+    return CUDA_R_8F_E5M2;
   default:
     return std::nullopt;
   }
