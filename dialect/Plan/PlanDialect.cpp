@@ -65,9 +65,10 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "buffer dimension is " << dim
                          << ", expected a positive size";
   if (elementBytes(elementType) == 0)
-    return emitError() << "buffer element type is " << elementType
-                       << ", expected f64, f32, f16, bf16, f8E4M3FN, f8E5M2, i64, i32 or "
-                          "i8";
+    return emitError()
+           << "buffer element type is " << elementType
+           << ", expected f64, f32, f16, bf16, f8E4M3FN, f8E5M2, i64, i32 or "
+              "i8";
   return success();
 }
 

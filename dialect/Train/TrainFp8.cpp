@@ -25,8 +25,7 @@ bool isCode(Type element) {
 LogicalResult verifyScalar(Operation *op, Value value, StringRef what) {
   RankedTensorType type = typeOf(value);
   if (!type.getElementType().isF32() || type.getShape() != ArrayRef<int64_t>{1})
-    return op->emitOpError()
-           << what << " must be tensor<1xf32>, got " << type;
+    return op->emitOpError() << what << " must be tensor<1xf32>, got " << type;
   return success();
 }
 
@@ -80,9 +79,8 @@ LogicalResult CastFp8Op::verify() {
                             "straight and transposed, and one of them at least";
   int64_t rows = typeOf(getX()).getDimSize(0);
   int64_t columns = typeOf(getX()).getDimSize(1);
-  if (getStraight() &&
-      failed(verifyCodes(*this, getStraightCodes(), "the codes", rows,
-                         columns)))
+  if (getStraight() && failed(verifyCodes(*this, getStraightCodes(),
+                                          "the codes", rows, columns)))
     return failure();
   if (getTransposed() &&
       failed(verifyCodes(*this, getTransposedCodes(), "the transposed codes",

@@ -27,7 +27,8 @@ MeshOp meshOf(train::ProgramOp program);
 Sharding shardingOf(train::StateOp state);
 
 /// On a linear of an fp8 program between dist-partition and dist-quantize: for
-/// each operand, the axes over which its largest magnitude is still to be found.
+/// each operand, the axes over which its largest magnitude is still to be
+/// found.
 inline constexpr llvm::StringLiteral operandAxesAttrName = "operand_axes";
 
 /// All axes of the mesh with more than one rank, in mesh order.

@@ -120,7 +120,8 @@ FragmentMemory StageModel::makeFragments(const StageShape &shape) {
   // Packing only compares and adds sizes: when no size of one sequence is
   // rounded up, that of b sequences is b times as large. In fp8 not all of them
   // depend on the batch.
-  if (shape.microBatch == 1 || shape.precision == Precision::Fp8 || !LayerMirror(dims_, one).aligned())
+  if (shape.microBatch == 1 || shape.precision == Precision::Fp8 ||
+      !LayerMirror(dims_, one).aligned())
     return fragmentMemory(dims_, shape);
   uint64_t b = shape.microBatch;
   FragmentMemory memory = fragments(one);

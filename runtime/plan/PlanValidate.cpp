@@ -121,9 +121,9 @@ private:
 
   /// Transports know no codes of fp8: their scales would have to go along.
   bool movable(const BufferT &buffer) {
-    return require(buffer.dtype <= DType::u8,
-                   std::string("data of ") + EnumNameDType(buffer.dtype) +
-                       " between ranks");
+    return require(buffer.dtype <= DType::u8, std::string("data of ") +
+                                                  EnumNameDType(buffer.dtype) +
+                                                  " between ranks");
   }
 
   bool shape(const std::vector<int64_t> &dims, int64_t *elements) {
