@@ -6,6 +6,7 @@
 #include "frontends/tools/reckon-run-selftest.h"
 
 #include "frontends/tools/reckon-run-rank.h"
+#include "runtime/cuda/PluginLoader.h"
 #include "runtime/device/CpuDevice.h"
 #include "runtime/selftest/SelfTest.h"
 
@@ -17,6 +18,8 @@ using namespace reckon;
 
 namespace {
 
+/// Of any plan of the self-test.
+constexpr unsigned kStreams = 8;
 constexpr const char *kSections[] = {"kernels", "plans", "stacks"};
 
 /// ../share/reckon/selftest beside the folder of the program.
@@ -34,12 +37,30 @@ selftest::Target cpuTarget() {
   return target;
 }
 
-Result<selftest::Target> makeTarget(const std::string &kind) {
-  if (kind == "cpu")
-    return cpuTarget();
-  return makeError(ExitCode::Environment,
-                   "--selftest: this version has no device " + kind +
-                       ": pass --selftest cpu");
+/// The first GPU that this process sees, or the emulated one, whose threads and
+/// streams `seed` orders.
+Result<selftest::Target> cudaTarget(const std::string &kind, uint64_t seed) {
+  auto plugin = cuda::loadPlugin(kind == "cuda" ? cuda::PluginKind::Cuda
+                                                : cuda::PluginKind::Emulated);
+  if (!plugin)
+    return plugin.error();
+  (void)(*plugin)->prepareEnvironment(kStreams);
+  selftest::Target target;
+  target.kind = kind;
+  target.makeDevice =
+      [=, plugin = *plugin]() -> Result<std::unique_ptr<device::Device>> {
+    cuda::PluginOptions options;
+    options.seed = seed;
+    auto device = plugin->makeDevice(options);
+    if (!device)
+      return device.error();
+    return std::unique_ptr<device::Device>(std::move(*device));
+  };
+  target.makeCommunicator =
+      [plugin = *plugin](std::unique_ptr<comm::Communicator> control) {
+        return plugin->makeCommunicator(std::move(control));
+      };
+  return target;
 }
 
 } // namespace
@@ -83,7 +104,9 @@ int reckon::runSelfTest(const SelfTestArguments &arguments) {
       arguments.plans.empty() ? installedPlans() : arguments.plans;
   options.seed = arguments.seed.value_or(std::random_device()());
 
-  auto target = makeTarget(arguments.target);
+  auto target = arguments.target == "cpu"
+                    ? Result<selftest::Target>(cpuTarget())
+                    : cudaTarget(arguments.target, options.seed);
   if (!target)
     return reportError(target.error());
   auto reference = device::makeCpuDevice();

@@ -6,12 +6,13 @@
 #include "runtime/selftest/CallTimes.h"
 
 #include "runtime/base/Os.h"
+#include "runtime/device/StreamDevice.h"
 #include "runtime/device/kernels/Roofline.h"
 #include "runtime/selftest/KernelCheck.h"
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <optional>
 
 namespace reckon::selftest {
 
@@ -64,6 +65,7 @@ private:
   device::Device &device_;
   std::byte *arena_;
   std::vector<std::byte> pattern_;
+  std::optional<std::pair<uint32_t, uint32_t>> events_; ///< start, end
 };
 
 /// Numbers of ordinary size, words that every table has, nothing negative where
@@ -89,10 +91,23 @@ Status Bench::fill(const Operand &operand, std::byte *at) {
 
 Result<double> Bench::run(device::PreparedKernel &kernel,
                           std::span<void *const> operands, int64_t times) {
+  device::StreamDevice *streams = device_.asStreams();
+  if (streams && !events_) {
+    auto from = streams->makeEvent(true), to = streams->makeEvent(true);
+    if (!from || !to)
+      return from ? to.error() : from.error();
+    events_ = {*from, *to};
+  }
   double start = systemClock().seconds();
+  if (streams)
+    RECKON_TRY(streams->record(events_->first, 0));
   for (int64_t i = 0; i < times; ++i)
     RECKON_TRY(kernel.run(operands));
+  if (streams)
+    RECKON_TRY(streams->record(events_->second, 0));
   RECKON_TRY(device_.synchronize());
+  if (streams)
+    return streams->secondsBetween(events_->first, events_->second);
   return systemClock().seconds() - start;
 }
 

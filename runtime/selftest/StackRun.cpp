@@ -30,14 +30,18 @@ std::string lower(std::string text) {
 /// Follows the device's free memory: what each stage of a run takes.
 class MemoryLog {
 public:
-  explicit MemoryLog(const Target &target) : target_(target) {
-    if (auto now = target_.memory()) {
-      items_.push_back({"driver and other programs", now->total - now->free});
-      free_ = now->free;
-    }
+  MemoryLog(const Target &target, device::Device &device)
+      : target_(target), device_(device) {
+    auto now = target_.memory(device_);
+    if (!now)
+      return;
+    items_.push_back({"driver, context, other programs", now->context});
+    items_.push_back(
+        {"libraries, opened", now->total - now->free - now->context});
+    free_ = now->free;
   }
   void take(const std::string &name, int64_t ofArena = 0) {
-    auto now = target_.memory();
+    auto now = target_.memory(device_);
     if (!now)
       return;
     items_.push_back({name, free_ - now->free - ofArena});
@@ -47,6 +51,7 @@ public:
 
 private:
   const Target &target_;
+  device::Device &device_;
   std::vector<MemoryItem> items_;
   int64_t free_ = 0;
 };
@@ -109,17 +114,15 @@ Peaks peaksOf(const LoadedPlan &plan) {
 /// NCCL's own memory, which a run on one device does not need.
 Status measureNccl(const Target &target, device::Device &device,
                    MemoryLog &memory) {
-  if (!target.makeCommunicator || !target.memory())
+  if (!target.makeCommunicator || !target.memory(device))
     return Status::success();
   auto world = comm::makeLocalWorld(1, {});
   if (!world)
     return world.error();
-  auto communicator = target.makeCommunicator(*(*world)[0], device);
-  if (!communicator)
-    return communicator.error();
-  RECKON_TRY((*communicator)->start());
+  auto communicator = target.makeCommunicator(std::move((*world)[0]));
+  RECKON_TRY(communicator->start());
   memory.take("NCCL, one rank");
-  return (*communicator)->finish();
+  return communicator->finish();
 }
 
 Status train(exec::Trainer &trainer, double budget, MemoryLog &memory,
@@ -135,7 +138,7 @@ Status train(exec::Trainer &trainer, double budget, MemoryLog &memory,
     if (!seconds.empty() && end - start > budget)
       break;
   }
-  memory.take("libraries and workspaces");
+  memory.take("libraries, used");
   std::sort(seconds.begin(), seconds.end());
   outcome.steps = static_cast<int64_t>(seconds.size());
   outcome.loss = trainer.loss();
@@ -147,11 +150,10 @@ Status run(const LoadedPlan &plan, const Target &target, const Scratch &scratch,
            double secondsForSteps, double secondsForKernels,
            StackOutcome &outcome) {
   {
-    MemoryLog memory(target);
     auto device = target.makeDevice();
     if (!device)
       return device.error();
-    memory.take("device");
+    MemoryLog memory(target, **device);
     double start = systemClock().seconds();
     RECKON_TRY(withTrainer(
         plan, **device, scratch, plan.name, {}, [&](exec::Trainer &trainer) {
@@ -164,7 +166,7 @@ Status run(const LoadedPlan &plan, const Target &target, const Scratch &scratch,
     RECKON_TRY(measureNccl(target, **device, memory));
     outcome.memory = std::move(memory).items();
   }
-  auto device = target.makeDevice();
+  auto device = openDevice(target);
   if (!device)
     return device.error();
   std::vector<PlannedCall> calls = plannedCalls(*plan.stage);
@@ -188,7 +190,7 @@ int64_t StackOutcome::besideArena() const {
 
 std::vector<const LoadedPlan *>
 chooseStacks(const std::vector<LoadedPlan> &plans, const std::string &device,
-             std::optional<DeviceMemory> memory) {
+             std::optional<device::DeviceMemory> memory) {
   auto isFor = [&](const LoadedPlan &plan) {
     const std::string &name = plan.manifest.cluster.accelerator;
     return lower(device).find(name.substr(0, name.find('-'))) !=

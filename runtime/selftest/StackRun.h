@@ -54,7 +54,7 @@ struct StackOutcome {
 /// ("h200-sxm" and "NVIDIA H200"), or all of them if none is.
 std::vector<const LoadedPlan *>
 chooseStacks(const std::vector<LoadedPlan> &plans, const std::string &device,
-             std::optional<DeviceMemory> memory);
+             std::optional<device::DeviceMemory> memory);
 
 /// Trains it for a few steps, then times its kernels one by one.
 StackOutcome runStack(const LoadedPlan &plan, const Target &target,

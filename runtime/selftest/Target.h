@@ -7,7 +7,7 @@
 #define RECKON_RUNTIME_SELFTEST_TARGET_H
 
 #include "runtime/comm/Communicator.h"
-#include "runtime/device/Device.h"
+#include "runtime/device/StreamDevice.h"
 
 #include <functional>
 #include <memory>
@@ -16,27 +16,25 @@
 
 namespace reckon::selftest {
 
-/// The device's memory, used by whom ever.
-struct DeviceMemory {
-  int64_t free = 0;  ///< bytes
-  int64_t total = 0; ///< bytes
-};
+/// The device's memory; nothing where it has none of its own, or does not say.
+std::optional<device::DeviceMemory> memoryOf(device::Device &device);
 
 /// How to get at the device under test.
 struct Target {
   std::string kind; ///< "cuda", "cuda-emulated", "cpu"
   /// A new device; the one before must be gone. A device runs one plan.
   std::function<Result<std::unique_ptr<device::Device>>()> makeDevice;
-  /// Nothing where the device has no memory of its own.
-  std::function<std::optional<DeviceMemory>()> memory = [] {
-    return std::optional<DeviceMemory>();
-  };
+  std::function<std::optional<device::DeviceMemory>(device::Device &)> memory =
+      memoryOf;
   /// The communicator that a run on several such devices would use, around one
   /// that has not started; may be empty.
-  std::function<Result<std::unique_ptr<comm::Communicator>>(
-      comm::Communicator &control, device::Device &device)>
+  std::function<std::unique_ptr<comm::Communicator>(
+      std::unique_ptr<comm::Communicator> control)>
       makeCommunicator;
 };
+
+/// A new device with the one stream that calls outside of a plan go to.
+Result<std::unique_ptr<device::Device>> openDevice(const Target &target);
 
 } // namespace reckon::selftest
 
