@@ -10,12 +10,18 @@
 #include "runtime/cuda/Libraries.h"
 #include "runtime/cuda/Prepare.h"
 
+#include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
 namespace reckon::cuda {
 
 namespace {
+
+/// A step's scalars and metrics fit many times; states pass in a few hundred
+/// parts a gigabyte.
+constexpr int64_t stagingBytes = 4 << 20;
 
 class CudaDevice final : public device::StreamDevice {
 public:
@@ -30,14 +36,8 @@ public:
   Result<void *> allocateArena(int64_t bytes) override;
   void freeArena() override;
   int64_t arenaBytes() const override { return arenaBytes_; }
-  Status copyToDevice(void *to, const void *from, int64_t bytes) override {
-    return RECKON_CUDA(cudaMemcpy(to, from, static_cast<size_t>(bytes),
-                                  cudaMemcpyHostToDevice));
-  }
-  Status copyToHost(void *to, const void *from, int64_t bytes) override {
-    return RECKON_CUDA(cudaMemcpy(to, from, static_cast<size_t>(bytes),
-                                  cudaMemcpyDeviceToHost));
-  }
+  Status copyToDevice(void *to, const void *from, int64_t bytes) override;
+  Status copyToHost(void *to, const void *from, int64_t bytes) override;
   Status copyWithin(void *to, const void *from, int64_t bytes) override {
     RECKON_TRY(RECKON_CUDA(cudaMemcpy(to, from, static_cast<size_t>(bytes),
                                       cudaMemcpyDeviceToDevice)));
@@ -113,6 +113,7 @@ private:
   int64_t arenaBytes_ = 0;
   device::DeviceMemory atOpen_;
   cudaStream_t housekeeping_ = nullptr;
+  void *staging_ = nullptr; ///< pinned, stagingBytes
   std::vector<cudaStream_t> streams_;
   std::vector<cudaEvent_t> events_;
   std::vector<cudaGraphExec_t> graphs_;
@@ -148,6 +149,10 @@ Status CudaDevice::open() {
   RECKON_TRY(RECKON_CUDA(cudaGetDeviceProperties(&prop, options_.device)));
   RECKON_TRY(RECKON_CUDA(
       cudaStreamCreateWithFlags(&housekeeping_, cudaStreamNonBlocking)));
+  Result<void *> staging = pinned(stagingBytes);
+  if (!staging)
+    return staging.error();
+  staging_ = *staging;
   Result<device::DeviceMemory> before = memory();
   if (!before)
     return before.error();
@@ -209,6 +214,33 @@ void CudaDevice::freeArena() {
         .ok();
   arena_ = nullptr;
   arenaBytes_ = 0;
+}
+
+// Through pinned memory: pageable memory would be staged by the driver, behind
+// whatever else it does on the legacy stream.
+
+Status CudaDevice::copyToDevice(void *to, const void *from, int64_t bytes) {
+  for (int64_t done = 0; done < bytes; done += stagingBytes) {
+    auto size = static_cast<size_t>(std::min(stagingBytes, bytes - done));
+    std::memcpy(staging_, static_cast<const char *>(from) + done, size);
+    RECKON_TRY(RECKON_CUDA(
+        cudaMemcpyAsync(static_cast<char *>(to) + done, staging_, size,
+                        cudaMemcpyHostToDevice, housekeeping_)));
+    RECKON_TRY(RECKON_CUDA(cudaStreamSynchronize(housekeeping_)));
+  }
+  return Status::success();
+}
+
+Status CudaDevice::copyToHost(void *to, const void *from, int64_t bytes) {
+  for (int64_t done = 0; done < bytes; done += stagingBytes) {
+    auto size = static_cast<size_t>(std::min(stagingBytes, bytes - done));
+    RECKON_TRY(RECKON_CUDA(
+        cudaMemcpyAsync(staging_, static_cast<const char *>(from) + done, size,
+                        cudaMemcpyDeviceToHost, housekeeping_)));
+    RECKON_TRY(RECKON_CUDA(cudaStreamSynchronize(housekeeping_)));
+    std::memcpy(static_cast<char *>(to) + done, staging_, size);
+  }
+  return Status::success();
 }
 
 Result<device::DeviceMemory> CudaDevice::memory() {
