@@ -272,7 +272,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   cudaError_t error = self().error() != cudaSuccess
                           ? self().error()
                           : cudaStreamSynchronize(stream);
-  drop(self().streams, stream);
+  self().drop(stream);
   return error;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {

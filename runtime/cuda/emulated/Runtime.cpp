@@ -52,6 +52,11 @@ void Runtime::reset() {
   errorText_.clear();
 }
 
+void Runtime::drop(Stream *stream) {
+  order_.clear();
+  std::erase_if(streams, [&](const auto &own) { return own.get() == stream; });
+}
+
 cudaError_t Runtime::fail(cudaError_t error, std::string text) {
   // What a kernel did wrong stays; a refused call harms nothing.
   if (error == cudaErrorLaunchFailure && error_ == cudaSuccess) {
@@ -83,7 +88,7 @@ cudaError_t Runtime::issue(Stream *stream, Work work) {
   if (Capture *capture = stream->capture) {
     if (capture->invalid)
       return cudaErrorStreamCaptureInvalidated;
-    capture->graph.nodes.push_back({std::move(work), stream->tail});
+    capture->graph.nodes.push_back({std::move(work), stream->tail, stream});
     stream->tail = {capture->graph.nodes.size() - 1};
     return cudaSuccess;
   }
@@ -275,14 +280,18 @@ Runtime::Step Runtime::perform(const Work &work,
 }
 
 Runtime::Step Runtime::stepGraph(GraphRun &graph) {
-  size_t count = graph.ready.size();
-  size_t first = seed && count > 1 ? random() % count : 0;
-  for (size_t i = 0; i < count; ++i) {
-    size_t at = (first + i) % count;
+  const std::vector<Node> &nodes = graph.graph->nodes;
+  if (seed) // as the streams that they were captured from would be
+    std::stable_sort(
+        graph.ready.begin(), graph.ready.end(), [&](size_t a, size_t b) {
+          return nodes[a].stream->priority > nodes[b].stream->priority;
+        });
+  for (size_t at = 0; at < graph.ready.size(); ++at) {
     size_t node = graph.ready[at];
+    if (seed && !mayStep(*nodes[node].stream))
+      continue;
     bool done = false;
-    Step step =
-        perform(graph.graph->nodes[node].work, graph.externals[node], done);
+    Step step = perform(nodes[node].work, graph.externals[node], done);
     if (done) {
       graph.ready.erase(graph.ready.begin() + static_cast<ptrdiff_t>(at));
       --graph.left;
@@ -331,13 +340,15 @@ Runtime::Step Runtime::stepStream(Stream &stream) {
 /// and taking turns evenly never lets one fall behind. So each stream has a
 /// random priority for a while, as in probabilistic concurrency testing
 /// (Burckhardt et al., A randomized scheduler with probabilistic guarantees of
-/// finding bugs, ASPLOS 2010).
-void Runtime::drawPriorities() {
-  for (const auto &stream : streams)
-    stream->priority = random();
+/// finding bugs, ASPLOS 2010), and some are frozen: they go on only when
+/// nothing else did for a while, for other ranks may wait for them.
+void Runtime::drawOrder() {
   order_.clear();
-  for (const auto &stream : streams)
+  for (const auto &stream : streams) {
+    stream->priority = random();
+    stream->frozen = random() % 3 == 0;
     order_.push_back(stream.get());
+  }
   std::sort(order_.begin(), order_.end(), [](const Stream *a, const Stream *b) {
     return a->priority > b->priority;
   });
@@ -351,12 +362,25 @@ bool Runtime::turn() {
   if (count == 0 || error_ != cudaSuccess)
     return moved;
   if (seed) {
-    constexpr uint64_t turnsOfAnOrder = 1024;
-    if (order_.size() != count || random() % turnsOfAnOrder == 0)
-      drawPriorities();
-    for (Stream *stream : order_)
-      if (stepStream(*stream) == Step::Moved)
+    constexpr uint64_t operationsOfAnOrder = 64;
+    constexpr int64_t patienceNs = 2'000'000;
+    if (order_.size() != count)
+      drawOrder();
+    bool patient = !progress.empty() && nowNs() - movedNs_ < patienceNs;
+    for (bool thaw : {false, true}) {
+      if (thaw && patient)
+        break;
+      thaw_ = thaw;
+      for (Stream *stream : order_) {
+        if (!mayStep(*stream) || stepStream(*stream) != Step::Moved)
+          continue;
+        movedNs_ = nowNs();
+        stream->frozen = false; // if it was, it had its time
+        if (random() % operationsOfAnOrder == 0)
+          drawOrder();
         return true;
+      }
+    }
     return moved;
   }
   size_t first = next_++ % count;

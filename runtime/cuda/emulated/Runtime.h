@@ -31,6 +31,7 @@ struct Work {
 struct Node {
   Work work;
   std::vector<size_t> after;
+  const Stream *stream = nullptr; ///< that it was captured from
 };
 
 struct Graph {
@@ -73,6 +74,7 @@ struct GraphRun {
 struct Stream {
   std::deque<Entry> queue;
   uint64_t priority = 0; ///< with a seed: the highest that can go on does
+  bool frozen = false;   ///< with a seed: goes on only when no other can
   Capture *capture = nullptr;
   std::vector<size_t> tail; ///< capturing: nodes that the next one is behind
 };
@@ -122,6 +124,7 @@ public:
   uint64_t kernels = 0;
 
   void seedAgain() { seeded_ = false; }
+  void drop(Stream *stream);
   bool owns(const Stream *stream) const;
   bool owns(const Event *event) const;
   void reset();
@@ -135,13 +138,16 @@ private:
                bool &done);
   void run(const KernelLaunch &kernel);
   uint64_t random();
-  void drawPriorities();
+  void drawOrder();
+  bool mayStep(const Stream &stream) const { return thaw_ || !stream.frozen; }
 
   std::vector<std::unique_ptr<Capture>> captures_;
   cudaError_t error_ = cudaSuccess;
   std::string errorText_;
   size_t next_ = 0;
   std::vector<Stream *> order_;
+  bool thaw_ = false;
+  int64_t movedNs_ = 0;
   uint64_t state_ = 0;
   bool seeded_ = false;
 };
