@@ -49,6 +49,13 @@ public:
         cudaMemsetAsync(to, 0, static_cast<size_t>(bytes), housekeeping_)));
     return RECKON_CUDA(cudaStreamSynchronize(housekeeping_));
   }
+  Status fillNormal(void *to, device::DType dtype,
+                    const device::NormalStream &normal, int64_t first,
+                    int64_t count) override {
+    RECKON_CHECK(dtype == device::DType::F32 || dtype == device::DType::BF16);
+    return RECKON_CUDA(cuda::fillNormal(storageOf(dtype), to, normal, first,
+                                        count, housekeeping_));
+  }
   Status synchronize() override { return RECKON_CUDA(cudaDeviceSynchronize()); }
   Result<std::unique_ptr<device::PreparedKernel>>
   prepare(device::Kernel kernel, const device::KernelCall &call) override;

@@ -108,6 +108,17 @@ public:
         hugePage);
     return Status::success();
   }
+  Status fillNormal(void *to, DType dtype, const NormalStream &normal,
+                    int64_t first, int64_t count) override {
+    RECKON_CHECK(dtype == DType::F32 || dtype == DType::BF16);
+    int64_t size = dtypeBytes(dtype);
+    // A number costs as much as moving hundreds of bytes.
+    context_.parallel.ranges(count, 256, [=](int64_t begin, int64_t end) {
+      writeNormal(static_cast<char *>(to) + begin * size, dtype == DType::BF16,
+                  normal, first + begin, end - begin);
+    });
+    return Status::success();
+  }
   Status synchronize() override { return Status::success(); }
 
   Result<std::unique_ptr<PreparedKernel>>

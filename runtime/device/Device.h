@@ -13,6 +13,7 @@
 #define RECKON_RUNTIME_DEVICE_DEVICE_H
 
 #include "runtime/device/Kernels.h"
+#include "runtime/device/kernels/CounterRng.h"
 
 #include <memory>
 #include <string>
@@ -49,6 +50,13 @@ public:
 
   /// Fills with zero bytes. Done when the call returns.
   virtual Status zero(void *to, int64_t bytes) = 0;
+
+  /// Fills device memory with elements [first, first + count) of a tensor's
+  /// random numbers, stored as f32 or bf16 (rounded to nearest even): the same
+  /// bits on every device. They are there after the next synchronize(). Without
+  /// an implementation of its own a device gets them from the host.
+  virtual Status fillNormal(void *to, DType dtype, const NormalStream &normal,
+                            int64_t first, int64_t count);
 
   /// Waits until every kernel that was run has ended, and reports its errors.
   virtual Status synchronize() = 0;

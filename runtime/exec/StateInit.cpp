@@ -46,6 +46,10 @@ public:
       switch (state->role) {
       case Role::parameter:
       case Role::main_weight: {
+        if (const InitT *init = drawn(*state)) {
+          RECKON_TRY(draw(*state, *init));
+          break;
+        }
         Result<Values> values = parameterValues(*state);
         if (!values)
           return values.error();
@@ -63,7 +67,7 @@ public:
         break;
       }
     }
-    return Status::success();
+    return device_.synchronize();
   }
 
 private:
@@ -76,6 +80,38 @@ private:
           other->name == parameterName(state.name))
         return other->init.get();
     return nullptr;
+  }
+
+  /// The Init of a state that starts with random numbers, or null.
+  const InitT *drawn(const StateT &state) const {
+    const InitT *init = weights_ ? nullptr : initOf(state);
+    return init && init->kind == InitKind::normal ? init : nullptr;
+  }
+
+  /// Random numbers are made where they are needed: a host takes minutes for
+  /// the parameters of a GPU.
+  Status draw(const StateT &state, const InitT &init) {
+    RECKON_TRY(isFloat(state));
+    auto normal = device::normalStream(plan_.seed, parameterName(state.name),
+                                       init.stddev);
+    auto dtype = static_cast<device::DType>(state.dtype);
+    int64_t size = dtypeSize(state.dtype);
+    Status status;
+    partOf(state, *plan_.mesh, coord_)
+        .forEachRun([&](int64_t from, int64_t to, int64_t count) {
+          if (status.ok())
+            status = device_.fillNormal(arena_ + state.offset + to * size,
+                                        dtype, normal, from, count);
+        });
+    return status;
+  }
+
+  static Status isFloat(const StateT &state) {
+    if (state.dtype == DType::f32 || state.dtype == DType::bf16)
+      return Status::success();
+    return makeError(ExitCode::Incompatible, "state " + state.name +
+                                                 ": cannot initialise dtype " +
+                                                 EnumNameDType(state.dtype));
   }
 
   Result<Values> parameterValues(const StateT &state) const {
@@ -104,13 +140,6 @@ private:
     }
     const InitT *init = initOf(state);
     switch (init ? init->kind : InitKind::none) {
-    case InitKind::normal: {
-      auto stream = device::normalStream(plan_.seed, name, init->stddev);
-      return Values([stream](int64_t first, int64_t count, float *out) {
-        for (int64_t i = 0; i < count; ++i)
-          out[i] = stream.at(first + i);
-      });
-    }
     case InitKind::ones:
       return Values([](int64_t, int64_t count, float *out) {
         std::fill(out, out + count, 1.0f);
@@ -120,6 +149,7 @@ private:
       return Values([](int64_t, int64_t count, float *out) {
         std::fill(out, out + count, 0.0f);
       });
+    case InitKind::normal: // drawn by the device
     case InitKind::rope:
       break;
     }
@@ -129,10 +159,7 @@ private:
   }
 
   Status fill(const StateT &state, const Values &values) {
-    if (state.dtype != DType::f32 && state.dtype != DType::bf16)
-      return makeError(ExitCode::Incompatible,
-                       "state " + state.name + ": cannot initialise dtype " +
-                           EnumNameDType(state.dtype));
+    RECKON_TRY(isFloat(state));
     Status status;
     partOf(state, *plan_.mesh, coord_)
         .forEachRun([&](int64_t from, int64_t to, int64_t count) {

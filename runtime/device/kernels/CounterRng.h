@@ -21,6 +21,7 @@
 #ifndef RECKON_RUNTIME_DEVICE_KERNELS_COUNTERRNG_H
 #define RECKON_RUNTIME_DEVICE_KERNELS_COUNTERRNG_H
 
+#include <bit>
 #include <cstdint>
 #include <string_view>
 
@@ -98,6 +99,21 @@ inline void fillNormal(float *out, uint64_t seed, std::string_view name,
   NormalStream stream = normalStream(seed, name, deviation);
   for (int64_t i = 0; i < count; ++i)
     out[i] = stream.at(first + i);
+}
+
+/// The same elements stored as f32, or as bf16 rounded to nearest even.
+inline void writeNormal(void *out, bool bf16, const NormalStream &stream,
+                        int64_t first, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    float value = stream.at(first + i);
+    if (!bf16) {
+      static_cast<float *>(out)[i] = value;
+      continue;
+    }
+    auto bits = std::bit_cast<uint32_t>(value); // never NaN
+    static_cast<uint16_t *>(out)[i] =
+        static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+  }
 }
 
 } // namespace reckon::device

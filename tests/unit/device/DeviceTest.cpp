@@ -8,6 +8,7 @@
 #include "runtime/device/RopeTable.h"
 #include "runtime/device/kernels/CounterRng.h"
 
+#include <bit>
 #include <cstdlib>
 #include <fstream>
 #include <numbers>
@@ -226,6 +227,38 @@ TEST(Random, SeedNameAndElementAllCount) {
 
 // Fixed for ever: a checkpoint-free restart on another version or device must
 // find the same initial weights. The values come from a Python transcription.
+TEST(Random, DevicesDrawTheHostsBits) {
+  auto made = makeCpuDevice({.threads = 3, .isa = {}});
+  ASSERT_TRUE(made.ok());
+  const int64_t n = 70000, first = (int64_t{1} << 31) - 100;
+  Floats host(n), drawn(n), fallback(n);
+  fillNormal(host.data(), 7, "w", first, n, 0.5);
+  NormalStream normal = normalStream(7, "w", 0.5);
+  Device &device = **made;
+  ASSERT_TRUE(
+      device.fillNormal(drawn.data(), DType::F32, normal, first, n).ok());
+  EXPECT_EQ(drawn, host);
+  // What a device without an implementation of its own does.
+  ASSERT_TRUE(
+      device.Device::fillNormal(fallback.data(), DType::F32, normal, first, n)
+          .ok());
+  EXPECT_EQ(fallback, host);
+  Halves halves(n), want(n);
+  for (int64_t i = 0; i < n; ++i) {
+    // Nearest, to even on ties: within half a unit of the last place.
+    auto bits = std::bit_cast<uint32_t>(host[i]);
+    uint32_t below = bits >> 16, rest = bits & 0xffff;
+    want[i] = static_cast<uint16_t>(
+        below + (rest > 0x8000 || (rest == 0x8000 && below % 2 == 1)));
+  }
+  ASSERT_TRUE(
+      device.fillNormal(halves.data(), DType::BF16, normal, first, n).ok());
+  EXPECT_EQ(halves, want);
+  ASSERT_TRUE(
+      device.fillNormal(drawn.data(), DType::F32, normal, first + 1, n).ok());
+  EXPECT_NE(drawn, host);
+}
+
 TEST(Random, BitsAreFrozen) {
   Floats x(3);
   fillNormal(x.data(), 1234, "model.norm.weight", 5, 3, 0.02);
