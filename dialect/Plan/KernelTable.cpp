@@ -41,6 +41,11 @@ static constexpr KernelSignature table[] = {
     {"amax",                  1, 1, 0, 0, 0},
     {"cast_fp8",              2, 2, 1, 4, 0},
     {"linear_fp8",            4, 1, 0, 4, 0},
+    {"layer_norm",            3, 1, 0, 1, 1},
+    {"layer_norm_grad_input", 3, 1, 0, 1, 1},
+    {"layer_norm_grad_weight",2, 2, 0, 2, 1},
+    {"gelu",                  1, 1, 0, 1, 0},
+    {"gelu_grad",             2, 1, 0, 1, 0},
 };
 // clang-format on
 
@@ -100,7 +105,9 @@ std::string reckon::planir::checkKernelSizes(const KernelSignature &kernel,
                   "cross_entropy_sum", "cross_entropy_grad"},
                  2)
           .Cases({"rms_norm", "rms_norm_grad_input", "rms_norm_grad_weight",
-                  "swiglu", "swiglu_grad"},
+                  "layer_norm", "layer_norm_grad_input",
+                  "layer_norm_grad_weight", "swiglu", "swiglu_grad", "gelu",
+                  "gelu_grad"},
                  1)
           .Case("cast_fp8", 2)
           .Cases({"rope", "linear_fp8"}, 3)
@@ -176,7 +183,17 @@ std::string reckon::planir::checkKernelSizes(const KernelSignature &kernel,
       c.out(0, "rows * Hq * D", rows * heads * d);
       c.out(1, "rows * Hq", rows * heads);
     }
-  } else if (name == "swiglu" || name == "swiglu_grad") {
+  } else if (name.starts_with("layer_norm")) {
+    c.require(call.ins[0] % arg(0) == 0, "in 0 is not a whole number of rows");
+    bool forward = name == "layer_norm";
+    if (!forward)
+      c.in(1, "that of in 0", call.ins[0]);
+    for (unsigned i = forward ? 1 : 2; i < call.ins.size(); ++i)
+      c.in(i, "H", arg(0));
+    bool weights = name == "layer_norm_grad_weight";
+    for (unsigned i = 0; i < call.outs.size(); ++i)
+      c.out(i, weights ? "H" : "that of in 0", weights ? arg(0) : call.ins[0]);
+  } else if (name.starts_with("swiglu") || name.starts_with("gelu")) {
     for (unsigned i = 1; i < call.ins.size(); ++i)
       c.in(i, "that of in 0", call.ins[0]);
     for (unsigned i = 0; i < call.outs.size(); ++i)

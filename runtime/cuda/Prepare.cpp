@@ -61,6 +61,16 @@ PrepareFunction prepareFunction(Kernel kernel) {
     return prepareCastFp8;
   case Kernel::LinearFp8:
     return prepareLinearFp8;
+  case Kernel::LayerNorm:
+    return prepareLayerNorm;
+  case Kernel::LayerNormGradInput:
+    return prepareLayerNormGradInput;
+  case Kernel::LayerNormGradWeight:
+    return prepareLayerNormGradWeight;
+  case Kernel::Gelu:
+    return prepareGelu;
+  case Kernel::GeluGrad:
+    return prepareGeluGrad;
   default:
     return nullptr;
   }

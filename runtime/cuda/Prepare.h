@@ -89,6 +89,12 @@ Prepared prepareRmsNormGradWeight(const CudaContext &, const KernelCall &);
 Prepared prepareRope(const CudaContext &, const KernelCall &);
 Prepared prepareSwiglu(const CudaContext &, const KernelCall &);
 Prepared prepareSwigluGrad(const CudaContext &, const KernelCall &);
+// PrepareLayerNorm.cpp
+Prepared prepareLayerNorm(const CudaContext &, const KernelCall &);
+Prepared prepareLayerNormGradInput(const CudaContext &, const KernelCall &);
+Prepared prepareLayerNormGradWeight(const CudaContext &, const KernelCall &);
+Prepared prepareGelu(const CudaContext &, const KernelCall &);
+Prepared prepareGeluGrad(const CudaContext &, const KernelCall &);
 // PrepareModel.cpp
 Prepared prepareLinear(const CudaContext &, const KernelCall &);
 Prepared prepareLinearGradInput(const CudaContext &, const KernelCall &);

@@ -47,6 +47,11 @@ constexpr KernelSignature signatures[kernelCount] = {
     {"amax", 1, 1, 0, 0, 0},
     {"cast_fp8", 2, 2, 1, 4, 0},
     {"linear_fp8", 4, 1, 0, 4, 0},
+    {"layer_norm", 3, 1, 0, 1, 1},
+    {"layer_norm_grad_input", 3, 1, 0, 1, 1},
+    {"layer_norm_grad_weight", 2, 2, 0, 2, 1},
+    {"gelu", 1, 1, 0, 1, 0},
+    {"gelu_grad", 2, 1, 0, 1, 0},
 };
 
 } // namespace

@@ -99,6 +99,17 @@
 //                         order that tensor cores take for fp8: a forward is
 //                         (x, w), its input gradient (dy, w^T), its weight
 //                         gradient (dy^T, x^T).
+//   layer_norm            x[T,H], w[H], bias[H] -> y[T,H]; args H; floats eps.
+//                         y = (x - mean) / sqrt(variance + eps) * w + bias,
+//                         the variance over H (not H - 1)
+//   layer_norm_grad_input   dy[T,H], x[T,H], w[H] -> dx[T,H]; args H;
+//                         floats eps; in place with dy
+//   layer_norm_grad_weight  dy[T,H], x[T,H] -> gw[H], gbias[H]; args H, ACC;
+//                         floats eps
+//   gelu                  x[T,F] -> y[T,F]; args F; in place. The tanh form:
+//                         y = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+//   gelu_grad             dy[T,F], x[T,F] -> dx[T,F]; args F; in place with
+//                         either
 //
 // Two equal runs with equal thread counts give equal bits. Row kernels and
 // attention do so for any thread count; the three linear kernels split by
@@ -163,8 +174,13 @@ enum class Kernel : uint16_t {
   Amax,
   CastFp8,
   LinearFp8,
+  LayerNorm,
+  LayerNormGradInput,
+  LayerNormGradWeight,
+  Gelu,
+  GeluGrad,
 };
-inline constexpr int kernelCount = static_cast<int>(Kernel::LinearFp8) + 1;
+inline constexpr int kernelCount = static_cast<int>(Kernel::GeluGrad) + 1;
 
 /// Places in the metrics block that the loss and optimizer kernels use.
 enum MetricSlot : int {

@@ -13,8 +13,8 @@ namespace reckon::exec {
 
 using namespace plan;
 
-static_assert(static_cast<int>(device::Kernel::LinearFp8) ==
-                  static_cast<int>(Kernel::linear_fp8) &&
+static_assert(static_cast<int>(device::Kernel::GeluGrad) ==
+                  static_cast<int>(Kernel::gelu_grad) &&
               device::kernelCount == static_cast<int>(Kernel::MAX) + 1);
 // Codes of fp8 are never communicated, so that the transport does not know
 // them.

@@ -138,6 +138,57 @@ public:
          {s.h}});
   }
 
+  void layerNorms(Shape s) {
+    std::string sizes = sizesText({{"T", s.t}, {"H", s.h}});
+    int64_t n = s.t * s.h;
+    add({Kernel::LayerNorm,
+         sizes,
+         dtype_,
+         {{x(n), normal()}, {x(s.h), normal()}, {x(s.h), normal()}},
+         {{x(n), summed(dtype_, s.h)}},
+         {s.h},
+         {kEps}});
+    for (bool inPlace : {false, true}) {
+      if (s.h < 8) // as for RMSNorm
+        break;
+      CaseOutput dx{x(n), summed(dtype_, s.h)};
+      if (inPlace)
+        dx = {x(n), summed(dtype_, s.h), normal(), 0};
+      add({Kernel::LayerNormGradInput,
+           sizes + (inPlace ? " in place" : ""),
+           dtype_,
+           {{x(n), normal()}, {x(n), normal()}, {x(s.h), normal()}},
+           {dx},
+           {s.h},
+           {kEps}});
+    }
+    for (int accumulate : {0, 1}) {
+      CaseOutput sum{f32(s.h), summed(DType::F32, s.t), before(accumulate)};
+      add({Kernel::LayerNormGradWeight,
+           sizes + acc(accumulate),
+           dtype_,
+           {{x(n), normal()}, {x(n), normal()}},
+           {sum, sum},
+           {s.h, accumulate},
+           {kEps}});
+    }
+  }
+
+  void gelu(Shape s) {
+    std::string sizes = sizesText({{"T", s.t}, {"F", s.h}});
+    int64_t n = s.t * s.h;
+    Tolerance t = pointwise(dtype_);
+    add({Kernel::Gelu, sizes, dtype_, {{x(n), normal(3)}}, {{x(n), t}}, {s.h}});
+    std::vector<CaseInput> inputs = {{x(n), normal()}, {x(n), normal(3)}};
+    add({Kernel::GeluGrad, sizes, dtype_, inputs, {{x(n), t}}, {s.h}});
+    add({Kernel::GeluGrad,
+         sizes + " in place",
+         dtype_,
+         inputs,
+         {{x(n), t, normal(), 0}},
+         {s.h}});
+  }
+
 private:
   device::Operand x(int64_t n) const { return {dtype_, n}; }
   static device::Operand f32(int64_t n) { return {DType::F32, n}; }
@@ -171,6 +222,8 @@ void addRowCases(Sizes sizes, DType dtype, std::vector<KernelCase> &cases) {
   for (Shape shape : shapes(sizes)) {
     rows.norms(shape);
     rows.swiglu(shape);
+    rows.layerNorms(shape);
+    rows.gelu(shape);
   }
   if (full)
     rows.swiglu({1024, 14336});

@@ -48,24 +48,30 @@ struct EmbeddingCall {
 Result<EmbeddingCall> parseEmbedding(const KernelCall &call);
 Result<EmbeddingCall> parseEmbeddingGrad(const KernelCall &call);
 
-/// rms_norm and its gradients on [rows, h]. `accumulate` is of the weight's.
-struct RmsNormCall {
+/// rms_norm, layer_norm and their gradients on [rows, h]. `accumulate` is of
+/// the weight's.
+struct NormCall {
   int64_t rows = 0, h = 0;
   float eps = 0.0f;
   bool accumulate = false;
   DType dtype = DType::F32;
 };
-Result<RmsNormCall> parseRmsNorm(const KernelCall &call);
-Result<RmsNormCall> parseRmsNormGradInput(const KernelCall &call);
-Result<RmsNormCall> parseRmsNormGradWeight(const KernelCall &call);
+Result<NormCall> parseRmsNorm(const KernelCall &call);
+Result<NormCall> parseRmsNormGradInput(const KernelCall &call);
+Result<NormCall> parseRmsNormGradWeight(const KernelCall &call);
+Result<NormCall> parseLayerNorm(const KernelCall &call);
+Result<NormCall> parseLayerNormGradInput(const KernelCall &call);
+Result<NormCall> parseLayerNormGradWeight(const KernelCall &call);
 
-/// swiglu and swiglu_grad: n = T * F elements of each operand.
-struct SwigluCall {
+/// swiglu, gelu and their gradients: n = T * F elements of each operand.
+struct ActivationCall {
   int64_t n = 0;
   DType dtype = DType::F32;
 };
-Result<SwigluCall> parseSwiglu(const KernelCall &call);
-Result<SwigluCall> parseSwigluGrad(const KernelCall &call);
+Result<ActivationCall> parseSwiglu(const KernelCall &call);
+Result<ActivationCall> parseSwigluGrad(const KernelCall &call);
+Result<ActivationCall> parseGelu(const KernelCall &call);
+Result<ActivationCall> parseGeluGrad(const KernelCall &call);
 
 // --- Model (CallsModel.cpp) -------------------------------------------------
 

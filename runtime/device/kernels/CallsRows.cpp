@@ -6,6 +6,8 @@
 #include "runtime/device/kernels/CallCheck.h"
 #include "runtime/device/kernels/Calls.h"
 
+#include <initializer_list>
+
 namespace reckon::device {
 
 namespace {
@@ -78,26 +80,31 @@ Result<EmbeddingCall> parseEmbeddingGrad(const KernelCall &call) {
   return check.result(c);
 }
 
-Result<RmsNormCall> parseRmsNorm(const KernelCall &call) {
-  CallCheck check(Kernel::RmsNorm, call);
+namespace {
+
+/// y = norm(x) with h weights (and biases): inputs x and the vectors.
+Result<NormCall> norm(Kernel kernel, const KernelCall &call) {
+  CallCheck check(kernel, call);
   if (!check.ok())
     return check.error();
-  RmsNormCall c;
+  NormCall c;
   c.h = check.arg(0, "H");
   c.eps = static_cast<float>(call.floats[0]);
   c.rows = check.rowsOfInput(0, "x", c.h);
   c.dtype = check.storage(0, "x");
   check.input(0, "x", c.rows * c.h, c.dtype);
   check.input(1, "w", c.h, c.dtype);
+  if (call.inputs.size() > 2)
+    check.input(2, "bias", c.h, c.dtype);
   check.output(0, "y", c.rows * c.h, c.dtype);
   return check.result(c);
 }
 
-Result<RmsNormCall> parseRmsNormGradInput(const KernelCall &call) {
-  CallCheck check(Kernel::RmsNormGradInput, call);
+Result<NormCall> normGradInput(Kernel kernel, const KernelCall &call) {
+  CallCheck check(kernel, call);
   if (!check.ok())
     return check.error();
-  RmsNormCall c;
+  NormCall c;
   c.h = check.arg(0, "H");
   c.eps = static_cast<float>(call.floats[0]);
   c.rows = check.rowsOfInput(0, "dy", c.h);
@@ -109,11 +116,11 @@ Result<RmsNormCall> parseRmsNormGradInput(const KernelCall &call) {
   return check.result(c);
 }
 
-Result<RmsNormCall> parseRmsNormGradWeight(const KernelCall &call) {
-  CallCheck check(Kernel::RmsNormGradWeight, call);
+Result<NormCall> normGradWeight(Kernel kernel, const KernelCall &call) {
+  CallCheck check(kernel, call);
   if (!check.ok())
     return check.error();
-  RmsNormCall c;
+  NormCall c;
   c.h = check.arg(0, "H");
   c.accumulate = check.flag(1, "ACC");
   c.eps = static_cast<float>(call.floats[0]);
@@ -122,37 +129,62 @@ Result<RmsNormCall> parseRmsNormGradWeight(const KernelCall &call) {
   check.input(0, "dy", c.rows * c.h, c.dtype);
   check.input(1, "x", c.rows * c.h, c.dtype);
   check.output(0, "gw", c.h);
+  if (call.outputs.size() > 1)
+    check.output(1, "gbias", c.h);
   return check.result(c);
 }
 
-Result<SwigluCall> parseSwiglu(const KernelCall &call) {
-  CallCheck check(Kernel::Swiglu, call);
+/// Operands of n = T * F elements each, named inputs first.
+Result<ActivationCall> activation(Kernel kernel, const KernelCall &call,
+                                  std::initializer_list<const char *> names) {
+  CallCheck check(kernel, call);
   if (!check.ok())
     return check.error();
-  SwigluCall c;
+  ActivationCall c;
+  const char *const *name = names.begin();
   int64_t f = check.arg(0, "F");
-  c.n = check.rowsOfInput(0, "gate", f) * f;
-  c.dtype = check.storage(0, "gate");
-  check.input(0, "gate", c.n, c.dtype);
-  check.input(1, "up", c.n, c.dtype);
-  check.output(0, "y", c.n, c.dtype);
+  c.n = check.rowsOfInput(0, *name, f) * f;
+  c.dtype = check.storage(0, *name);
+  for (size_t i = 0; i < call.inputs.size(); ++i)
+    check.input(static_cast<int>(i), *name++, c.n, c.dtype);
+  for (size_t i = 0; i < call.outputs.size(); ++i)
+    check.output(static_cast<int>(i), *name++, c.n, c.dtype);
   return check.result(c);
 }
 
-Result<SwigluCall> parseSwigluGrad(const KernelCall &call) {
-  CallCheck check(Kernel::SwigluGrad, call);
-  if (!check.ok())
-    return check.error();
-  SwigluCall c;
-  int64_t f = check.arg(0, "F");
-  c.n = check.rowsOfInput(0, "dy", f) * f;
-  c.dtype = check.storage(0, "dy");
-  check.input(0, "dy", c.n, c.dtype);
-  check.input(1, "gate", c.n, c.dtype);
-  check.input(2, "up", c.n, c.dtype);
-  check.output(0, "dgate", c.n, c.dtype);
-  check.output(1, "dup", c.n, c.dtype);
-  return check.result(c);
+} // namespace
+
+Result<NormCall> parseRmsNorm(const KernelCall &call) {
+  return norm(Kernel::RmsNorm, call);
+}
+Result<NormCall> parseRmsNormGradInput(const KernelCall &call) {
+  return normGradInput(Kernel::RmsNormGradInput, call);
+}
+Result<NormCall> parseRmsNormGradWeight(const KernelCall &call) {
+  return normGradWeight(Kernel::RmsNormGradWeight, call);
+}
+Result<NormCall> parseLayerNorm(const KernelCall &call) {
+  return norm(Kernel::LayerNorm, call);
+}
+Result<NormCall> parseLayerNormGradInput(const KernelCall &call) {
+  return normGradInput(Kernel::LayerNormGradInput, call);
+}
+Result<NormCall> parseLayerNormGradWeight(const KernelCall &call) {
+  return normGradWeight(Kernel::LayerNormGradWeight, call);
+}
+
+Result<ActivationCall> parseSwiglu(const KernelCall &call) {
+  return activation(Kernel::Swiglu, call, {"gate", "up", "y"});
+}
+Result<ActivationCall> parseSwigluGrad(const KernelCall &call) {
+  return activation(Kernel::SwigluGrad, call,
+                    {"dy", "gate", "up", "dgate", "dup"});
+}
+Result<ActivationCall> parseGelu(const KernelCall &call) {
+  return activation(Kernel::Gelu, call, {"x", "y"});
+}
+Result<ActivationCall> parseGeluGrad(const KernelCall &call) {
+  return activation(Kernel::GeluGrad, call, {"dy", "x", "dx"});
 }
 
 } // namespace reckon::device

@@ -69,7 +69,7 @@ inline double *doubles(void *p) { return static_cast<double *>(p); }
 inline const int32_t *tokens(void *p) { return static_cast<int32_t *>(p); }
 
 // One function for each kernel, in PrepareRows.cpp, PrepareModel.cpp,
-// PrepareLoss.cpp and PrepareFp8.cpp.
+// PrepareLoss.cpp, PrepareFp8.cpp and PrepareLayerNorm.cpp.
 Prepared prepareFillZero(const CpuContext &, const KernelCall &);
 Prepared prepareCopy(const CpuContext &, const KernelCall &);
 Prepared prepareAdd(const CpuContext &, const KernelCall &);
@@ -96,6 +96,11 @@ Prepared prepareAdamw(const CpuContext &, const KernelCall &);
 Prepared prepareAmax(const CpuContext &, const KernelCall &);
 Prepared prepareCastFp8(const CpuContext &, const KernelCall &);
 Prepared prepareLinearFp8(const CpuContext &, const KernelCall &);
+Prepared prepareLayerNorm(const CpuContext &, const KernelCall &);
+Prepared prepareLayerNormGradInput(const CpuContext &, const KernelCall &);
+Prepared prepareLayerNormGradWeight(const CpuContext &, const KernelCall &);
+Prepared prepareGelu(const CpuContext &, const KernelCall &);
+Prepared prepareGeluGrad(const CpuContext &, const KernelCall &);
 
 /// The function for a kernel, or null for a number that names none.
 using PrepareFunction = Prepared (*)(const CpuContext &, const KernelCall &);

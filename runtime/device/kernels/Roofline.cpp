@@ -43,33 +43,61 @@ KernelWork embeddingGrad(const EmbeddingCall &c) {
 }
 
 // An element of x costs a square and its sum, then x * root * w.
-KernelWork rmsNorm(const RmsNormCall &c) {
+KernelWork rmsNorm(const NormCall &c) {
   int64_t n = c.rows * c.h;
   return {(2 * n + c.h) * dtypeBytes(c.dtype), 0, 4 * n};
 }
 
 // Sums of x^2 and of dy * w * x, then a * dy * w - b * x.
-KernelWork rmsNormGradInput(const RmsNormCall &c) {
+KernelWork rmsNormGradInput(const NormCall &c) {
   int64_t n = c.rows * c.h;
   return {(3 * n + c.h) * dtypeBytes(c.dtype), 0, 9 * n};
 }
 
 // The sum of x^2, then that of dy * x * root.
-KernelWork rmsNormGradWeight(const RmsNormCall &c) {
+KernelWork rmsNormGradWeight(const NormCall &c) {
   int64_t n = c.rows * c.h;
   return {2 * n * dtypeBytes(c.dtype) + resultBytes(c.h, c.accumulate), 0,
           5 * n};
 }
 
 // Gate times its sigmoid (4 operations) times up.
-KernelWork swiglu(const SwigluCall &c) {
+KernelWork swiglu(const ActivationCall &c) {
   return {3 * c.n * dtypeBytes(c.dtype), 0, 5 * c.n};
 }
 
 // The sigmoid and gate's share, 4; dup, 1; dgate = dy * up * sigmoid *
 // (1 + gate * (1 - sigmoid)), 6.
-KernelWork swigluGrad(const SwigluCall &c) {
+KernelWork swigluGrad(const ActivationCall &c) {
   return {5 * c.n * dtypeBytes(c.dtype), 0, 11 * c.n};
+}
+
+// As for RMSNorm, with the mean: 2 operations more for it and its difference,
+// one for the bias.
+KernelWork layerNorm(const NormCall &c) {
+  int64_t n = c.rows * c.h;
+  return {(2 * n + 2 * c.h) * dtypeBytes(c.dtype), 0, 7 * n};
+}
+
+KernelWork layerNormGradInput(const NormCall &c) {
+  int64_t n = c.rows * c.h;
+  return {(3 * n + c.h) * dtypeBytes(c.dtype), 0, 13 * n};
+}
+
+KernelWork layerNormGradWeight(const NormCall &c) {
+  int64_t n = c.rows * c.h;
+  return {2 * n * dtypeBytes(c.dtype) + 2 * resultBytes(c.h, c.accumulate), 0,
+          8 * n};
+}
+
+// The cube and its sum, 5; the sigmoid's 4; the product.
+KernelWork gelu(const ActivationCall &c) {
+  return {2 * c.n * dtypeBytes(c.dtype), 0, 10 * c.n};
+}
+
+// The sigmoid as above, then its slope (6) and products.
+KernelWork geluGrad(const ActivationCall &c) {
+  return {3 * c.n * dtypeBytes(c.dtype), 0, 18 * c.n};
 }
 
 // --- Model ------------------------------------------------------------------
@@ -231,6 +259,16 @@ Result<KernelWork> kernelWork(Kernel kernel, const KernelCall &call) {
     return workOf(parseCastFp8(call), castFp8);
   case Kernel::LinearFp8:
     return workOf(parseLinearFp8(call), linearFp8);
+  case Kernel::LayerNorm:
+    return workOf(parseLayerNorm(call), layerNorm);
+  case Kernel::LayerNormGradInput:
+    return workOf(parseLayerNormGradInput(call), layerNormGradInput);
+  case Kernel::LayerNormGradWeight:
+    return workOf(parseLayerNormGradWeight(call), layerNormGradWeight);
+  case Kernel::Gelu:
+    return workOf(parseGelu(call), gelu);
+  case Kernel::GeluGrad:
+    return workOf(parseGeluGrad(call), geluGrad);
   }
   return makeError(ExitCode::Incompatible,
                    "expected a kernel number between 1 and " +

@@ -81,6 +81,19 @@ template <typename T> struct StorageKernels {
                             float *gw, int64_t rows, int64_t h, int64_t begin,
                             int64_t end, bool accumulate);
 
+  void (*layerNorm)(const T *x, const T *w, const T *b, T *y, int64_t rows,
+                    int64_t h, float eps);
+  void (*layerNormGradInput)(const T *dy, const T *x, const T *w, T *dx,
+                             int64_t rows, int64_t h, float eps);
+  /// Of each row: the mean and 1 / sqrt(variance + eps).
+  void (*layerNormStats)(const T *x, float *means, float *rstds, int64_t rows,
+                         int64_t h, float eps);
+  /// Columns [begin, end) of gw and gb, over all rows in order.
+  void (*layerNormGradWeight)(const T *dy, const T *x, const float *means,
+                              const float *rstds, float *gw, float *gb,
+                              int64_t rows, int64_t h, int64_t begin,
+                              int64_t end, bool accumulate);
+
   /// sign is 1 or -1 (inverse); firstRow gives the positions.
   void (*rope)(const T *x, const float *table, T *y, int64_t firstRow,
                int64_t rows, int64_t heads, int64_t d, int64_t s, float sign);
@@ -88,6 +101,8 @@ template <typename T> struct StorageKernels {
   void (*swiglu)(const T *gate, const T *up, T *y, int64_t n);
   void (*swigluGrad)(const T *dy, const T *gate, const T *up, T *dgate, T *dup,
                      int64_t n);
+  void (*gelu)(const T *x, T *y, int64_t n);
+  void (*geluGrad)(const T *dy, const T *x, T *dx, int64_t n);
 
   void (*rowMax)(const T *logits, float *max, int64_t rows, int64_t v,
                  int64_t valid);

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/cuda/Prepare.h"
 #include "runtime/cuda/Attention.h"
+#include "runtime/cuda/CudaDevice.h"
 #include "runtime/cuda/Workspace.h"
 #include "runtime/cuda/emulated/ReferenceMatmul.h"
 #include "runtime/device/CpuDevice.h"
@@ -221,6 +222,27 @@ TEST_P(PrepareTest, RowKernelsGiveWhatTheCpuGives) {
               {n(t * h, 4), n(t * h, 5)},
               {h},
               {}},
+             {Kernel::LayerNorm,
+              {n(t * h), n(h, 2), n(h, 3)},
+              {n(t * h, 4)},
+              {h},
+              {1e-5}},
+             {Kernel::LayerNormGradInput,
+              {n(t * h), n(t * h, 2), n(h, 3)},
+              {n(t * h, 4)},
+              {h},
+              {1e-5}},
+             {Kernel::LayerNormGradWeight,
+              {n(t * h), n(t * h, 2)},
+              {f(h, 3), f(h, 4)},
+              {h, flag},
+              {1e-5}},
+             {Kernel::Gelu, {n(t * h)}, {n(t * h, 2)}, {h}, {}},
+             {Kernel::GeluGrad,
+              {n(t * h), n(t * h, 2)},
+              {n(t * h, 3)},
+              {h},
+              {}},
          })
       expectSame(call);
 }
@@ -351,6 +373,25 @@ TEST_P(PrepareTest, OtherConstantsFail) {
   want = onCpu(gradient);
   gradient.args[2] = 1;
   EXPECT_GT(worst(onCuda(gradient)[0], want[0], {0x1p-7, 1e-5}), 1.0);
+}
+
+TEST_P(PrepareTest, TheDeviceDrawsTheCpusRandomNumbers) {
+  auto made = makeCudaDevice({});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  const int64_t n = 1001, size = static_cast<int64_t>(bytesOf(storage));
+  DType dtype = numbers(storage, 0, 1).dtype;
+  device::NormalStream normal = device::normalStream(7, "w", 0.02);
+  std::vector<unsigned char> host(static_cast<size_t>(n * size)), drawn(host);
+  void *memory = nullptr;
+  ASSERT_EQ(cudaMalloc(&memory, host.size()), cudaSuccess);
+  ASSERT_TRUE((*made)->fillNormal(memory, dtype, normal, 5, n).ok());
+  ASSERT_TRUE((*made)->synchronize().ok());
+  ASSERT_TRUE((*made)->copyToHost(drawn.data(), memory, n * size).ok());
+  ASSERT_TRUE(cpu->fillNormal(host.data(), dtype, normal, 5, n).ok());
+  EXPECT_EQ(drawn, host);
+  ASSERT_TRUE(cpu->fillNormal(host.data(), dtype, normal, 6, n).ok());
+  EXPECT_NE(drawn, host);
+  EXPECT_EQ(cudaFree(memory), cudaSuccess);
 }
 
 RECKON_STORED(PrepareTest);

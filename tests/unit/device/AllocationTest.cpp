@@ -92,6 +92,7 @@ TEST_P(AllocationTest, TheCounterCounts) {
 TEST_P(AllocationTest, HandWrittenKernelsAllocateNothing) {
   const int64_t t = 512, h = 256, v = 300, s = 128;
   Floats x = random(t * h, 1), y = x, w = random(h, 2), z = x, u = x, rows(t);
+  Floats bias(h);
   Floats logits = random(t * v, 3), sums(2 * t, 1.0f), table(s * 64);
   Floats weights = random(v * h, 4);
   Floats kv = random(t * 128, 5), dk = kv, dv = kv, lse(t * 4), delta = lse;
@@ -135,6 +136,11 @@ TEST_P(AllocationTest, HandWrittenKernelsAllocateNothing) {
        {0.9, 0.95, 1e-8, 0.1}},
       {Kernel::Amax, {half}, {amax}, {}, {}},
       {Kernel::CastFp8, {half, amax}, {scale, codes, turned}, {t, h, 0, 3}, {}},
+      {Kernel::LayerNorm, {x, w, w}, {y}, {h}, {1e-5}},
+      {Kernel::LayerNormGradInput, {x, x, w}, {y}, {h}, {1e-5}},
+      {Kernel::LayerNormGradWeight, {x, x}, {w, bias}, {h, 1}, {1e-5}},
+      {Kernel::Gelu, {x}, {y}, {h}, {}},
+      {Kernel::GeluGrad, {x, y}, {z}, {h}, {}},
   };
   // Every kernel but the four products.
   EXPECT_EQ(std::size(calls), static_cast<size_t>(kernelCount - 1 - 4));

@@ -85,6 +85,20 @@ TEST(Roofline, Rows) {
   EXPECT_EQ(
       work(Kernel::SwigluGrad, {f32(6), f32(6), f32(6)}, {f32(6), f32(6)}, {3}),
       (KernelWork{120, 0, 66}));
+  // As above, with a bias of 16, and the mean's operations.
+  EXPECT_EQ(work(Kernel::LayerNorm, {bf16(32), bf16(16), bf16(16)}, {bf16(32)},
+                 {16}, {1e-5}),
+            (KernelWork{192, 0, 224}));
+  EXPECT_EQ(work(Kernel::LayerNormGradInput, {bf16(32), bf16(32), bf16(16)},
+                 {bf16(32)}, {16}, {1e-5}),
+            (KernelWork{224, 0, 416}));
+  EXPECT_EQ(work(Kernel::LayerNormGradWeight, {bf16(32), bf16(32)},
+                 {f32(16), f32(16)}, {16, 0}, {1e-5}),
+            (KernelWork{128 + 128, 0, 256}));
+  EXPECT_EQ(work(Kernel::Gelu, {f32(6)}, {f32(6)}, {3}),
+            (KernelWork{48, 0, 60}));
+  EXPECT_EQ(work(Kernel::GeluGrad, {f32(6), f32(6)}, {f32(6)}, {3}),
+            (KernelWork{72, 0, 108}));
 }
 
 TEST(Roofline, Model) {

@@ -1,4 +1,4 @@
-//===- Elementwise.cpp - add, rotary embeddings, SwiGLU -------------------===//
+//===- Elementwise.cpp - add, rotary embeddings, SwiGLU, GELU -------------===//
 //
 // Part of Reckon, under the Apache License v2.0.
 //
@@ -72,6 +72,39 @@ void Elementwise<T>::swigluGrad(const T *dy, const T *gate, const T *up,
     F u = take(up + i, left), s = sigmoid(g);
     put(dgate + i, d * u * (s * (1.0f + g * (1.0f - s))), left);
     put(dup + i, d * (g * s), left);
+  }
+}
+
+// The tanh form of GELU (Hendrycks, Gimpel: Gaussian error linear units, 2016):
+// y = x / 2 * (1 + tanh(u)), u = sqrt(2/pi) * (x + 0.044715 x^3). With
+// (1 + tanh(u)) / 2 = sigmoid(2u) there is no cancellation for negative x.
+namespace {
+constexpr float geluScale = 1.5957691216057308f; // 2 * sqrt(2 / pi)
+constexpr float geluCubic = 0.044715f;
+
+RECKON_INLINE F geluGate(F x) {
+  return sigmoid(geluScale * (x + geluCubic * x * x * x));
+}
+} // namespace
+
+template <typename T> void Elementwise<T>::gelu(const T *x, T *y, int64_t n) {
+  for (int64_t i = 0; i < n; i += W) {
+    int64_t left = n - i < W ? n - i : W;
+    F v = take(x + i, left);
+    put(y + i, v * geluGate(v), left);
+  }
+}
+
+// dy/dx = s + x s (1 - s) d(2u)/dx. A far x has s (1 - s) = 0 and may have an
+// infinite slope inside, so those lanes take s alone.
+template <typename T>
+void Elementwise<T>::geluGrad(const T *dy, const T *x, T *dx, int64_t n) {
+  for (int64_t i = 0; i < n; i += W) {
+    int64_t left = n - i < W ? n - i : W;
+    F v = take(x + i, left), s = geluGate(v), bell = s * (1.0f - s);
+    F inner = geluScale * (1.0f + 3.0f * geluCubic * v * v);
+    F slope = s + v * bell * inner;
+    put(dx + i, take(dy + i, left) * (bell == 0.0f ? s : slope), left);
   }
 }
 

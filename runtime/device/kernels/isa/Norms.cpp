@@ -1,4 +1,4 @@
-//===- Norms.cpp - RMSNorm, forward and backward --------------------------===//
+//===- Norms.cpp - RMSNorm and LayerNorm, forward and backward ------------===//
 //
 // Part of Reckon, under the Apache License v2.0.
 //
@@ -38,6 +38,28 @@ RECKON_INLINE float inverse(const T *x, int64_t h, float eps) {
   });
   return static_cast<float>(
       1.0 / __builtin_sqrt(squares / static_cast<double>(h) + eps));
+}
+
+struct Stats {
+  float mean, rstd;
+};
+
+/// A row's mean and 1 / sqrt(variance + eps). The variance is that of
+/// differences to the mean: E(x^2) - E(x)^2 would lose what a large mean leaves
+/// of it.
+template <typename T>
+RECKON_INLINE Stats statistics(const T *x, int64_t h, float eps) {
+  double total =
+      rowSum(h, [=](int64_t i, int64_t n) { return take(x + i, n); });
+  auto mean = static_cast<float>(total / static_cast<double>(h));
+  double squares = rowSum(h, [=](int64_t i, int64_t n) {
+    // Lanes behind the row are 0 and would count mean^2.
+    F v = (n == W ? load(x + i) : loadPart(x + i, n, mean)) - mean;
+    return v * v;
+  });
+  return {mean,
+          static_cast<float>(
+              1.0 / __builtin_sqrt(squares / static_cast<double>(h) + eps))};
 }
 
 } // namespace
@@ -122,6 +144,85 @@ void Norms<T>::rmsNormGradWeight(const T *dy, const T *x, const float *rstd,
     panel(c, W);
   if (c < end)
     panel(c, end - c);
+}
+
+template <typename T>
+void Norms<T>::layerNorm(const T *x, const T *w, const T *b, T *y, int64_t rows,
+                         int64_t h, float eps) {
+  for (int64_t r = 0; r < rows; ++r, x += h, y += h) {
+    auto [mean, rstd] = statistics(x, h, eps);
+    int64_t i = 0;
+    for (; i + W <= h; i += W)
+      store(y + i, (load(x + i) - mean) * rstd * load(w + i) + load(b + i));
+    for (; i < h; ++i)
+      store1(y + i, (load1(x + i) - mean) * rstd * load1(w + i) + load1(b + i));
+  }
+}
+
+template <typename T>
+void Norms<T>::layerNormStats(const T *x, float *means, float *rstds,
+                              int64_t rows, int64_t h, float eps) {
+  for (int64_t r = 0; r < rows; ++r) {
+    auto [mean, rstd] = statistics(x + r * h, h, eps);
+    means[r] = mean;
+    rstds[r] = rstd;
+  }
+}
+
+// With n = (x - mean) * rstd and g = dy * w:
+// dx = rstd * (g - mean(g) - n * mean(g * n)).
+template <typename T>
+void Norms<T>::layerNormGradInput(const T *dy, const T *x, const T *w, T *dx,
+                                  int64_t rows, int64_t h, float eps) {
+  auto count = static_cast<double>(h);
+  for (int64_t r = 0; r < rows; ++r, dy += h, x += h, dx += h) {
+    auto [mean, rstd] = statistics(x, h, eps);
+    double total = rowSum(h, [=](int64_t i, int64_t n) {
+      return take(dy + i, n) * take(w + i, n);
+    });
+    // Lanes behind the row have dy = 0.
+    double dot = rowSum(h, [=, mean = mean](int64_t i, int64_t n) {
+      return take(dy + i, n) * take(w + i, n) * (take(x + i, n) - mean);
+    });
+    auto level = static_cast<float>(total / count);
+    float along = static_cast<float>(dot * rstd / count) * rstd;
+    int64_t i = 0;
+    for (; i + W <= h; i += W)
+      store(dx + i, (load(dy + i) * load(w + i) - level -
+                     (load(x + i) - mean) * along) *
+                        rstd);
+    for (; i < h; ++i)
+      store1(dx + i, (load1(dy + i) * load1(w + i) - level -
+                      (load1(x + i) - mean) * along) *
+                         rstd);
+  }
+}
+
+template <typename T>
+void Norms<T>::layerNormGradWeight(const T *dy, const T *x, const float *means,
+                                   const float *rstds, float *gw, float *gb,
+                                   int64_t rows, int64_t h, int64_t begin,
+                                   int64_t end, bool accumulate) {
+  // As for RMSNorm: blocks of rows keep the f32 sums short.
+  constexpr int64_t block = 64;
+  for (int64_t c = begin; c < end; c += W) {
+    int64_t n = end - c < W ? end - c : W;
+    F weight = accumulate ? take(gw + c, n) : F{};
+    F bias = accumulate ? take(gb + c, n) : F{};
+    for (int64_t first = 0; first < rows; first += block) {
+      int64_t last = first + block < rows ? first + block : rows;
+      F partW{}, partB{};
+      for (int64_t r = first; r < last; ++r) {
+        F d = take(dy + r * h + c, n);
+        partW += d * ((take(x + r * h + c, n) - means[r]) * rstds[r]);
+        partB += d;
+      }
+      weight += partW;
+      bias += partB;
+    }
+    put(gw + c, weight, n);
+    put(gb + c, bias, n);
+  }
 }
 
 template struct Norms<float>;

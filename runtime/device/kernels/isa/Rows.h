@@ -24,6 +24,8 @@ template <typename T> struct Elementwise {
   static void swiglu(const T *gate, const T *up, T *y, int64_t n);
   static void swigluGrad(const T *dy, const T *gate, const T *up, T *dgate,
                          T *dup, int64_t n);
+  static void gelu(const T *x, T *y, int64_t n);
+  static void geluGrad(const T *dy, const T *x, T *dx, int64_t n);
 };
 
 template <typename T> struct Norms {
@@ -36,6 +38,16 @@ template <typename T> struct Norms {
   static void rmsNormGradWeight(const T *dy, const T *x, const float *rstd,
                                 float *gw, int64_t rows, int64_t h,
                                 int64_t begin, int64_t end, bool accumulate);
+  static void layerNorm(const T *x, const T *w, const T *b, T *y, int64_t rows,
+                        int64_t h, float eps);
+  static void layerNormGradInput(const T *dy, const T *x, const T *w, T *dx,
+                                 int64_t rows, int64_t h, float eps);
+  static void layerNormStats(const T *x, float *means, float *rstds,
+                             int64_t rows, int64_t h, float eps);
+  static void layerNormGradWeight(const T *dy, const T *x, const float *means,
+                                  const float *rstds, float *gw, float *gb,
+                                  int64_t rows, int64_t h, int64_t begin,
+                                  int64_t end, bool accumulate);
 };
 
 template <typename T> struct CrossEntropy {
