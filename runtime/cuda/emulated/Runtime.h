@@ -123,7 +123,10 @@ public:
   std::optional<uint64_t> seed;
   uint64_t kernels = 0;
 
-  void seedAgain() { seeded_ = false; }
+  void seedAgain() {
+    seeded_ = false;
+    order_.clear();
+  }
   void drop(Stream *stream);
   bool owns(const Stream *stream) const;
   bool owns(const Event *event) const;

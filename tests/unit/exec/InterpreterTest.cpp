@@ -228,8 +228,10 @@ TEST(Interpreter, KernelsHaveTheSameNumbersInPlanAndDevice) {
   for (DType dtype : EnumValuesDType()) {
     EXPECT_EQ(device::dtypeName(static_cast<device::DType>(dtype)),
               EnumNameDType(dtype));
+    // Codes of fp8 never travel: only their magnitudes do.
+    bool travels = dtype != DType::f8e4m3 && dtype != DType::f8e5m2;
     EXPECT_EQ(comm::elementBytes(static_cast<comm::DType>(dtype)),
-              static_cast<size_t>(dtypeSize(dtype)));
+              travels ? static_cast<size_t>(dtypeSize(dtype)) : 0);
   }
 }
 
