@@ -78,8 +78,8 @@ stack() {
     }' "$catalogue" > "$1/$2/accelerator.json"
 }
 
-precisions="fp32 bf16"
-stack_precisions="bf16"
+precisions="fp32 bf16 fp8"
+stack_precisions="bf16 fp8"
 
 vocabulary=256 hidden=64 intermediate=176 heads=4 key_heads=2
 sequence=32 batch=4 micro_batch=2

@@ -76,7 +76,7 @@ class Reports(unittest.TestCase):
         self.assertEqual(report["schema"], "reckon.selftest/1")
         self.assertTrue(report["passed"])
         self.assertEqual(report["not_run"], 0)
-        for section, least in (("kernels", 200), ("plans", 4), ("stacks", 1)):
+        for section, least in (("kernels", 200), ("plans", 6), ("stacks", 2)):
             self.assertGreaterEqual(len(report[section]), least)
             for each in report[section]:
                 self.assertTrue(each["passed"], each)
@@ -85,7 +85,7 @@ class Reports(unittest.TestCase):
             self.assertEqual(len(plan["losses"]), len(plan["expected_losses"]))
         self.assertEqual({plan["recompute"] for plan in report["plans"]},
                          {"none", "full"})
-        self.assertLessEqual({"fp32", "bf16"},
+        self.assertLessEqual({"fp32", "bf16", "fp8"},
                              {plan["precision"] for plan in report["plans"]})
         return report
 
